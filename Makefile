@@ -1,0 +1,44 @@
+# One command each; everything lands in .venv and out/. `make help` lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+EXAMPLE := two-pages
+ARGS ?=
+
+.PHONY: help setup demo check test bench train clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 18
+
+setup: $(STAMP)  ## virtual environment with everything installed (once)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --editable '.[dev]'
+	@touch $@
+
+demo: setup  ## convert the bundled PDF and show the start of the result
+	@mkdir -p out
+	$(BIN)/gravityocr convert examples/$(EXAMPLE).pdf -o out/$(EXAMPLE).md
+	@printf '\nThe result is in %s. It begins:\n\n' "$(CURDIR)/out/$(EXAMPLE).md"
+	@head -n 24 out/$(EXAMPLE).md
+
+check: setup  ## lint, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+test: setup  ## the whole test suite
+	$(BIN)/pytest $(ARGS)
+
+bench: setup  ## decoding speed, plain against speculative: make bench ARGS="FOLDER"
+	$(BIN)/gravityocr bench $(ARGS)
+
+train: setup  ## train or go on training nano: make train ARGS="--help"
+	$(BIN)/python -m gravityocr_models.train.joint $(ARGS)
+
+clean:  ## remove the virtual environment, caches and results
+	rm -rf .venv out build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
