@@ -1,0 +1,309 @@
+"""The GLM-OCR architecture: a vision encoder and a text decoder that drafts and verifies with the same weights.
+
+One forward serves training, drafting and verifying; what a token may see (mask) and where it stands (positions) are
+arguments. Modules carry the names of the published checkpoints, so that a state dict needs no translation. nano differs
+in one place: `ConvStem` instead of linear patches.
+
+Equal to transformers' GlmOcrForConditionalGeneration (see tests/models/test_ocr.py); written for images only.
+"""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gravityocr_models.attention import attend
+from gravityocr_models.cache import KVCache
+from gravityocr_models.config import OcrConfig, TextConfig, VisionConfig
+
+
+class RMSNorm(nn.Module):
+    """Root-mean-square norm over the last dimension."""
+
+    def __init__(self, size: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale = torch.rsqrt(x.float().square().mean(-1, keepdim=True) + self.eps)
+        return self.weight * (x * scale.to(x.dtype))
+
+
+def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
+    """Rotary frequencies of `dim` / 2 pairs. Not a buffer: `model.to(bfloat16)` must leave them in float32."""
+    return theta ** -(torch.arange(0, dim, 2, dtype=torch.float32, device=device) / dim)
+
+
+def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate neighbouring pairs (0, 1), (2, 3)... of x [B, T, heads, D] by angles [B, T, 1, D / 2]."""
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack((even * cos - odd * sin, odd * cos + even * sin), dim=-1).flatten(-2)
+
+
+def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate pairs (i, i + D / 2) of x [..., D] by angles [..., D / 2]."""
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+# --- vision -----------------------------------------------------------------------------------------------------------
+
+
+class PatchEmbed(nn.Module):
+    """Linear patches. The checkpoint's 3-D convolution does not overlap, so it is one matrix product."""
+
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        kernel = (config.temporal_patch_size, config.patch_size, config.patch_size)
+        self.proj = nn.Conv3d(config.in_channels, config.hidden_size, kernel, kernel)  # holds the weights
+        self.config = config
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """[B, C, H, W] -> [B, n, hidden], patches that merge into one token next to each other."""
+        size, merge = self.config.patch_size, self.config.spatial_merge_size
+        batch, channels, height, width = pixels.shape
+        rows, columns = height // (size * merge), width // (size * merge)
+        x = pixels.view(batch, channels, rows, merge, size, columns, merge, size)
+        x = x.permute(0, 2, 5, 3, 6, 1, 4, 7).reshape(batch, rows * columns * merge * merge, channels, 1, size * size)
+        x = x.expand(-1, -1, -1, self.config.temporal_patch_size, -1).flatten(2)  # a still image fills the time axis
+        return F.linear(x, self.proj.weight.flatten(1), self.proj.bias)
+
+
+class ConvStem(nn.Module):
+    """3x3 convolutions of stride 2 down to one vector for `patch_size` px: sees strokes across patch borders."""
+
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        widths = (config.in_channels, *config.stem_widths)
+        self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, 2, 1) for a, b in pairwise(widths))
+        self.norms = nn.ModuleList(RMSNorm(width, config.rms_norm_eps) for width in widths[1:])
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """[B, C, H, W] -> [B, n, hidden], row by row."""
+        x = pixels.contiguous(memory_format=torch.channels_last)
+        for conv, norm in zip(self.convs[:-1], self.norms[:-1], strict=True):
+            x = F.silu(norm(conv(x).permute(0, 2, 3, 1))).permute(0, 3, 1, 2)
+        return self.norms[-1](self.convs[-1](x).permute(0, 2, 3, 1)).flatten(1, 2)  # type: ignore[no-any-return]
+
+
+class VisionAttention(nn.Module):
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        self.heads = config.num_heads
+        self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size, bias=config.attention_bias)
+        self.proj = nn.Linear(config.hidden_size, config.hidden_size, bias=config.attention_bias)
+        self.q_norm = RMSNorm(config.hidden_size // config.num_heads, config.rms_norm_eps)
+        self.k_norm = RMSNorm(config.hidden_size // config.num_heads, config.rms_norm_eps)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        batch, count, _ = x.shape
+        query, key, value = self.qkv(x).view(batch, count, 3, self.heads, -1).unbind(2)
+        query = rotate_halves(self.q_norm(query), cos, sin)
+        key = rotate_halves(self.k_norm(key), cos, sin)
+        out = attend(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), None)
+        return self.proj(out.transpose(1, 2).reshape(batch, count, -1))  # type: ignore[no-any-return]
+
+
+class GatedMlp(nn.Module):
+    """SwiGLU with three separate matrices: the vision blocks' and the merger's."""
+
+    def __init__(self, size: int, inner: int, bias: bool) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(size, inner, bias=bias)
+        self.up_proj = nn.Linear(size, inner, bias=bias)
+        self.down_proj = nn.Linear(inner, size, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))  # type: ignore[no-any-return]
+
+
+class VisionBlock(nn.Module):
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        self.norm1 = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.norm2 = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.attn = VisionAttention(config)
+        self.mlp = GatedMlp(config.hidden_size, config.intermediate_size, config.attention_bias)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        x = x + self.attn(self.norm1(x), cos, sin)
+        return x + self.mlp(self.norm2(x))  # type: ignore[no-any-return]
+
+
+class Merger(GatedMlp):
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__(config.out_hidden_size, config.out_hidden_size * config.in_channels, bias=False)
+        self.proj = nn.Linear(config.out_hidden_size, config.out_hidden_size, bias=False)
+        self.post_projection_norm = nn.LayerNorm(config.out_hidden_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(F.gelu(self.post_projection_norm(self.proj(x))))
+
+
+class VisionModel(nn.Module):
+    """Pixels -> image tokens. All images of a call have one size; every image attends to itself only."""
+
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.patch_embed = ConvStem(config) if config.stem_widths else PatchEmbed(config)
+        self.blocks = nn.ModuleList(VisionBlock(config) for _ in range(config.depth))
+        self.post_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        merge = config.spatial_merge_size
+        self.downsample = nn.Conv2d(config.hidden_size, config.out_hidden_size, merge, merge)  # holds the weights
+        self.merger = Merger(config)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """[B, C, H, W], H and W multiples of token_px -> [B, n, out_hidden], row by row."""
+        merge = self.config.spatial_merge_size
+        rows, columns = (side // self.config.patch_size for side in pixels.shape[2:])
+        x = self.patch_embed(pixels)
+        angles = self._angles(rows, columns, x.device)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        for block in self.blocks:
+            x = block(x, cos, sin)
+        x = self.post_layernorm(x)
+        x = x.view(x.shape[0], -1, merge * merge, x.shape[-1]).transpose(2, 3).flatten(2)
+        x = F.linear(x, self.downsample.weight.flatten(1), self.downsample.bias)
+        return self.merger(x)  # type: ignore[no-any-return]
+
+    def _angles(self, rows: int, columns: int, device: torch.device) -> Tensor:
+        """Rotary angles [n, 1, head_dim / 2] of patches in the order of `PatchEmbed`."""
+        merge = self.config.spatial_merge_size
+        inv_freq = frequencies(self.config.rope_theta, self.config.hidden_size // self.config.num_heads // 2, device)
+        row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
+        places = torch.stack((row, column)).view(2, rows // merge, merge, columns // merge, merge)
+        places = places.transpose(2, 3).reshape(2, -1, 1).to(device)
+        return torch.cat((places[0] * inv_freq, places[1] * inv_freq), dim=-1)[:, None]
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+class TextAttention(nn.Module):
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__()
+        self.head_dim = config.head_dim
+        self.q_proj = nn.Linear(config.hidden_size, config.num_attention_heads * config.head_dim, bias=False)
+        self.k_proj = nn.Linear(config.hidden_size, config.num_key_value_heads * config.head_dim, bias=False)
+        self.v_proj = nn.Linear(config.hidden_size, config.num_key_value_heads * config.head_dim, bias=False)
+        self.o_proj = nn.Linear(config.num_attention_heads * config.head_dim, config.hidden_size, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: KVCache | None, layer: int) -> Tensor:
+        batch, count, _ = x.shape
+        query = rotate_pairs(self.q_proj(x).view(batch, count, -1, self.head_dim), cos, sin).transpose(1, 2)
+        key = rotate_pairs(self.k_proj(x).view(batch, count, -1, self.head_dim), cos, sin).transpose(1, 2)
+        value = self.v_proj(x).view(batch, count, -1, self.head_dim).transpose(1, 2)
+        if cache is not None:
+            key, value = cache.write(layer, key, value, mask.shape[-1])
+        out = attend(query, key, value, mask)
+        return self.o_proj(out.transpose(1, 2).reshape(batch, count, -1))  # type: ignore[no-any-return]
+
+
+class TextMlp(nn.Module):
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__()
+        self.gate_up_proj = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
+        return self.down_proj(F.silu(gate) * up)  # type: ignore[no-any-return]
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__()
+        self.self_attn = TextAttention(config)
+        self.mlp = TextMlp(config)
+        self.input_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.post_self_attn_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.post_mlp_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: KVCache | None, layer: int) -> Tensor:
+        attended = self.self_attn(self.input_layernorm(x), cos, sin, mask, cache, layer)
+        x = x + self.post_self_attn_layernorm(attended)
+        return x + self.post_mlp_layernorm(self.mlp(self.post_attention_layernorm(x)))  # type: ignore[no-any-return]
+
+
+class TextModel(nn.Module):
+    """Embeddings -> hidden states; the state at a token predicts the next one, for clean and mask tokens alike."""
+
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+
+    def forward(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: KVCache | None = None) -> Tensor:
+        """Hidden states [B, T, hidden].
+
+        embeds [B, T, hidden]; positions int64 [3, B, T] (time, row, column); mask bool [B, 1, T, S], S = T without a
+        cache, else the cache slots looked at. With a cache the new keys are written behind the committed ones; it is
+        the caller who then moves `cache.lengths`.
+        """
+        inv_freq = frequencies(self.config.rope_theta, self.config.head_dim, embeds.device)
+        sections = list(self.config.mrope_section)
+        per_axis = (positions[..., None] * inv_freq).split(sections, dim=-1)  # 3 x [3, B, T, section]
+        angles = torch.cat([part[axis] for axis, part in enumerate(per_axis)], dim=-1)[:, :, None]
+        cos, sin = angles.cos().to(embeds.dtype), angles.sin().to(embeds.dtype)
+        x = embeds
+        for index, layer in enumerate(self.layers):
+            x = layer(x, cos, sin, mask, cache, index)
+        return self.norm(x)  # type: ignore[no-any-return]
+
+
+class _Body(nn.Module):
+    """The checkpoint's `model.` prefix."""
+
+    def __init__(self, config: OcrConfig) -> None:
+        super().__init__()
+        self.visual = VisionModel(config.vision)
+        self.language_model = TextModel(config.text)
+
+
+class OcrModel(nn.Module):
+    """Vision encoder, decoder and output head."""
+
+    def __init__(self, config: OcrConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = _Body(config)
+        self.lm_head = nn.Linear(config.text.hidden_size, config.text.vocab_size, bias=False)
+
+    @property
+    def device(self) -> torch.device:
+        return self.lm_head.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.lm_head.weight.dtype
+
+    def see(self, pixels: Tensor) -> Tensor:
+        """Normalised pixels [B, C, H, W] -> image tokens [B, n, hidden]."""
+        return self.model.visual(pixels)  # type: ignore[no-any-return]
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Token ids [...] -> embeddings [..., hidden]."""
+        return self.model.language_model.embed_tokens(ids)  # type: ignore[no-any-return]
+
+    def decode(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: KVCache | None = None) -> Tensor:
+        """See `TextModel.forward`."""
+        return self.model.language_model(embeds, positions, mask, cache)  # type: ignore[no-any-return]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Hidden states [..., hidden] -> logits [..., vocab] of the next token."""
+        return self.lm_head(hidden)  # type: ignore[no-any-return]
+
+
+def image_positions(rows: int, columns: int, start: int) -> Tensor:
+    """Rotary positions int64 [3, rows * columns] of image tokens that begin at position `start`.
+
+    What follows the image stands at start + max(rows, columns).
+    """
+    row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
+    return torch.stack((torch.zeros_like(row), row, column)).flatten(1) + start

@@ -1,0 +1,41 @@
+"""Pixels on their way to the encoder."""
+
+import numpy as np
+import pytest
+
+from gravityocr_models.config import VisionConfig
+from gravityocr_models.image import grid_of, normalise
+
+ONE = VisionConfig(1, 32, 2, 32, 32, in_channels=1, patch_size=16, spatial_merge_size=1, stem_widths=(4, 4, 4, 32))
+THREE = VisionConfig(1, 32, 2, 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("shape", "grid"), [((1, 1), (1, 4)), ((16, 64), (1, 4)), ((17, 65), (2, 8)), ((160, 640, 3), (10, 40))]
+)
+def test_grid_covers_the_crop(shape: tuple[int, ...], grid: tuple[int, int]) -> None:
+    assert grid_of(shape, 16) == grid
+
+
+def test_padding_continues_the_border() -> None:
+    pixels = np.full((20, 50), 10, np.uint8)
+    pixels[5:15, 5:45] = np.random.default_rng(0).integers(100, 255, (10, 40))
+    out = normalise(pixels, ONE)
+    assert out.shape == (1, 32, 64)
+    np.testing.assert_allclose(out[0, :20, :50], pixels / 127.5 - 1, atol=1e-6)
+    np.testing.assert_allclose(out[0, 20:], 10 / 127.5 - 1, atol=1e-6)
+    np.testing.assert_allclose(out[0, :, 50:], 10 / 127.5 - 1, atol=1e-6)
+
+
+def test_grey_and_colour_agree() -> None:
+    grey = np.arange(0, 240, dtype=np.uint8).reshape(12, 20)
+    colour = np.repeat(grey[:, :, None], 3, axis=2)
+    np.testing.assert_allclose(normalise(colour, ONE), normalise(grey, ONE), atol=1e-6)
+    assert normalise(colour, THREE).shape == normalise(grey, THREE).shape == (3, 28, 112)
+
+
+def test_colours_weigh_as_the_eye_sees_them() -> None:
+    red, green, blue = (
+        normalise(np.full((4, 4, 3), [255 * (i == c) for i in range(3)], np.uint8), ONE) for c in range(3)
+    )
+    assert green[0, 0, 0] > red[0, 0, 0] > blue[0, 0, 0]
