@@ -1,0 +1,221 @@
+"""Decoding: the plain oracle, and one loop of windows that drafts and verifies a batch.
+
+Every round is one forward over a window a sequence, `[x0, d_1..d_a | MASK x m]`: x0 is the last committed token, d the
+candidates. The clean rows are causal, so row i says what follows d_i; candidates are committed as long as they are what
+the model itself chooses, then its own next token. The mask rows see the clean rows and each other and predict a further
+block. What a round holds makes the three ways of decoding:
+
+    PLAIN        no candidates (but for a layer to be judged, in the prefill), no mask rows
+    TWO_FORWARD  mask rows only in rounds without candidates: one forward drafts, the next verifies
+    FUSED        both in every forward; the first block rides in the prefill
+
+The ids are the same for all three, for any candidates, block size and batch (tests/models/test_speculate.py).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from gravityocr_models.attention import window_mask
+from gravityocr_models.cache import KVCache
+from gravityocr_models.drafters import follow, own_predictions, until_end
+from gravityocr_models.ocr import OcrModel
+from gravityocr_models.records import Rounds
+
+CACHE_STEP = 256  # slots that the cache grows by
+
+Drafter = Callable[[Sequence[int]], list[int]]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a sequence starts from.
+
+    embeds [n, hidden] and positions int64 [3, n]: image tokens and prompt. limit: most tokens to commit, end token
+    included. layer: candidate ids from elsewhere, here the text layer; may be wrong. ask: overrides the candidates of
+    every round (tests inject oracles and adversaries): committed ids -> candidates.
+    """
+
+    embeds: Tensor
+    positions: Tensor
+    limit: int
+    layer: tuple[int, ...] = ()
+    ask: Drafter | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for a whole batch. ends: ids that end an answer. mask_id is None where the model can't draft.
+
+    block: mask rows in a window, and most candidates in one unless the layer gives more. keep_above: share of the
+    layer's tokens that the model must agree with for the layer to be kept whole; None never keeps it.
+    """
+
+    ends: frozenset[int]
+    mask_id: int | None
+    block: int
+    rounds: Rounds = Rounds.FUSED
+    keep_above: float | None = None
+
+    def masks(self, candidates: int) -> int:
+        """Mask rows behind so many candidates."""
+        if self.mask_id is None or self.rounds is Rounds.PLAIN or candidates > self.block:
+            return 0
+        return self.block if self.rounds is Rounds.FUSED or candidates == 0 else 0
+
+
+@dataclass
+class Answer:
+    """A sequence in decoding, then its result. Fields as in records.Decoded; ids hold the end token if there is one."""
+
+    prompt: Prompt
+    ids: list[int] = field(default_factory=list)
+    committed: list[int] = field(default_factory=list)
+    probability: float = 0.0
+    agreement: float | None = None
+    kept_layer: bool = False
+    ended: bool = False
+    draft: list[int] = field(default_factory=list)
+
+    @property
+    def done(self) -> bool:
+        return self.ended or self.kept_layer or len(self.ids) >= self.prompt.limit
+
+    @property
+    def next_position(self) -> int:
+        """Rotary position, on all three axes, of x0, the last committed token."""
+        return int(self.prompt.positions.max()) + len(self.ids)
+
+
+def accept(drafts: Tensor, lengths: Tensor, choices: Tensor) -> Tensor:
+    """How many candidates of each sequence are the model's own choices, up to the first that is not: int64 [B].
+
+    drafts int64 [B, A], padded; lengths int64 [B]; choices int64 [B, >= A]: row i is what follows candidate i - 1.
+    """
+    places = torch.arange(drafts.shape[1], device=drafts.device)
+    equal = (drafts == choices[:, : drafts.shape[1]]) & (places < lengths[:, None])
+    return equal.cumprod(dim=1).sum(dim=1)
+
+
+@torch.inference_mode()
+def decode_plain(model: OcrModel, prompt: Prompt, ends: frozenset[int]) -> list[int]:
+    """The oracle: one token a forward over the whole sequence, no cache, no batch."""
+    ids: list[int] = []
+    first = int(prompt.positions.max()) + 1
+    while len(ids) < prompt.limit and not (ids and ids[-1] in ends):
+        places = torch.arange(first, first + len(ids), device=model.device).expand(3, -1)
+        embeds = torch.cat([prompt.embeds, model.embed(torch.tensor(ids, dtype=torch.int64, device=model.device))])
+        positions = torch.cat([prompt.positions, places], dim=1)
+        seen = torch.ones(len(embeds), len(embeds), dtype=torch.bool, device=model.device).tril()
+        hidden = model.decode(embeds[None], positions[:, None], seen[None, None])
+        ids.append(int(model.logits(hidden[0, -1]).argmax()))
+    return ids
+
+
+@torch.inference_mode()
+def decode(model: OcrModel, prompts: Sequence[Prompt], rules: Rules) -> list[Answer]:
+    """Answers of a batch, in the order of the prompts."""
+    answers = [Answer(prompt) for prompt in prompts]
+    for answer in answers:
+        answer.draft = _candidates(answer, list(answer.prompt.layer), rules)
+    live = list(answers)
+    cache = KVCache(model.config.text, len(live), CACHE_STEP, model.device, model.dtype)
+    prefill = True
+    while live:
+        _round(model, cache, live, rules, prefill)
+        prefill = False
+        going = [row for row, answer in enumerate(live) if not answer.done]
+        if len(going) < len(live):
+            live = [live[row] for row in going]
+            cache.keep(torch.tensor(going, dtype=torch.int64, device=model.device))
+    return answers
+
+
+def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], rules: Rules, prefill: bool) -> None:
+    """One forward: verify every sequence's candidates, commit, and draft the next."""
+    device = model.device
+    heads = torch.tensor([len(a.prompt.embeds) if prefill else 1 for a in live], device=device)
+    drafted = torch.tensor([len(a.draft) for a in live], device=device)
+    masked = torch.tensor([rules.masks(len(a.draft)) for a in live], device=device)
+    width = int((heads + drafted + masked).max())
+    slots = int(cache.lengths.max()) + width
+    cache.reserve(-(-slots // CACHE_STEP) * CACHE_STEP)
+
+    embeds, positions = _window(model, live, rules, width, prefill)
+    mask = window_mask(cache.lengths, heads + drafted, masked, width, slots)
+    hidden = model.decode(embeds, positions, mask, cache)
+
+    count = int((1 + drafted + masked).max())
+    rows = (heads - 1)[:, None] + torch.arange(count, device=device)
+    batch = torch.arange(len(live), device=device)[:, None]
+    logits = model.logits(hidden[batch, rows.clamp(max=width - 1)]).float()
+    best, choices = logits.max(dim=-1)
+    certainty = (best - logits.logsumexp(dim=-1)).exp()
+
+    most = int(drafted.max())
+    drafts = torch.tensor([a.draft + [0] * (most - len(a.draft)) for a in live], dtype=torch.int64, device=device)
+    accepted = accept(drafts, drafted, choices)
+    cache.lengths = cache.lengths + heads + accepted
+    outcome = zip(live, accepted.tolist(), choices.tolist(), certainty.tolist(), strict=True)
+    for answer, count_accepted, chosen, sure in outcome:
+        _commit(answer, count_accepted, chosen, sure, rules)
+
+
+def _window(model: OcrModel, live: Sequence[Answer], rules: Rules, width: int, prefill: bool) -> tuple[Tensor, Tensor]:
+    """Embeddings [B, width, hidden] and positions [3, B, width] of a round's rows."""
+    rows = []
+    for answer in live:
+        clean = ([0] * len(answer.prompt.embeds) if prefill else [answer.ids[-1]]) + answer.draft
+        clean += [rules.mask_id or 0] * rules.masks(len(answer.draft))
+        rows.append(clean + [0] * (width - len(clean)))
+    embeds = model.embed(torch.tensor(rows, device=model.device))
+    starts = torch.tensor([a.next_position for a in live], device=model.device)
+    positions = (starts[:, None] + torch.arange(width, device=model.device)).expand(3, -1, -1)
+    if prefill:
+        positions = positions.clone()
+        for row, answer in enumerate(live):
+            count = len(answer.prompt.embeds)
+            embeds[row, :count] = answer.prompt.embeds
+            positions[:, row] -= count - 1  # what follows the prompt stands one behind its last position
+            positions[:, row, :count] = answer.prompt.positions
+    return embeds, positions
+
+
+def _commit(answer: Answer, accepted: int, chosen: Sequence[int], sure: Sequence[float], rules: Rules) -> None:
+    """Take what a round has proved into the answer, and set the candidates of the next."""
+    layer = answer.prompt.layer
+    if layer and answer.agreement is None:
+        text = [place for place, token in enumerate(answer.draft) if token not in rules.ends]
+        answer.agreement = sum(chosen[i] == answer.draft[i] for i in text) / max(1, len(text))
+        if rules.keep_above is not None and answer.agreement >= rules.keep_above:
+            answer.kept_layer = True
+            answer.ids = list(answer.draft)
+            answer.probability = answer.agreement * len(answer.ids)
+            answer.committed.append(len(answer.ids))
+            return
+    fresh = until_end([*answer.draft[:accepted], chosen[accepted]], rules.ends)
+    fresh = fresh[: answer.prompt.limit - len(answer.ids)]
+    predicted = len(answer.draft) + rules.masks(len(answer.draft)) - accepted
+    drafting = rules.rounds is Rounds.FUSED or rules.masks(len(answer.draft)) > 0
+    answer.ids += fresh
+    answer.committed.append(len(fresh))
+    answer.probability += sum(sure[: len(fresh)])
+    answer.ended = answer.ids[-1] in rules.ends
+    own = own_predictions(chosen, accepted, min(predicted, rules.block)) if drafting else []
+    answer.draft = _candidates(answer, own, rules)
+
+
+def _candidates(answer: Answer, own: list[int], rules: Rules) -> list[int]:
+    """The next round's candidates: what follows in the layer, else the model's own predictions."""
+    plain = rules.rounds is Rounds.PLAIN
+    if plain:
+        own = own if rules.keep_above is not None and not answer.ids else []
+    elif answer.prompt.ask is not None:
+        own = answer.prompt.ask(answer.ids)
+    elif answer.prompt.layer and answer.ids:
+        own = follow(answer.prompt.layer, answer.ids, len(answer.prompt.layer)) or own
+    elif rules.mask_id is None:
+        own = follow(answer.ids, answer.ids, rules.block)
+    return until_end(own[: max(0, answer.prompt.limit - len(answer.ids) - 1)], rules.ends)

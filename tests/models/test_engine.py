@@ -1,0 +1,97 @@
+"""The engine: order, company, text layers, caps. A small random model reads nonsense, but always the same nonsense."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from gravityocr_models.config import DraftConfig
+from gravityocr_models.engine import LEAST_LIMIT, TOKENS_PER_IMAGE_TOKEN, Engine
+from gravityocr_models.ocr import OcrModel
+from gravityocr_models.records import Crop, LayerUse, Rounds, Task
+from gravityocr_models.tokenizer import Tokenizer
+from gravityocr_models.weights import NANO, Checkpoint
+from tiny import small_nano
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    tokenizer = Tokenizer.load(NANO / "tokenizer.json")
+    torch.manual_seed(0)
+    model = OcrModel(small_nano(tokenizer)).double().eval().requires_grad_(False)
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.4)
+    draft = DraftConfig(8, tokenizer.special("<|mask|>"), 1.0, frozenset("abcdefghijklmnopqrstuvwxyz "))
+    return Engine(Checkpoint(model, tokenizer, draft), frozenset({tokenizer.special("<|end|>")}), slots=3)
+
+
+def crops(count: int, **more: object) -> list[Crop]:
+    rng = np.random.default_rng(0)
+    sizes = [(20 + 16 * (n % 2), 40 + 50 * (n % 3)) for n in range(count)]
+    return [Crop(rng.integers(0, 255, (*size, 3)).astype(np.uint8), **more) for size in sizes]  # type: ignore[arg-type]
+
+
+def test_order_and_company_change_nothing(engine: Engine) -> None:
+    some = crops(7)
+    together = engine.read(some, layer=LayerUse.OFF)
+    alone = [engine.read([crop], layer=LayerUse.OFF)[0] for crop in some]
+    assert [answer.ids for answer in together] == [answer.ids for answer in alone]
+    assert len({answer.ids for answer in together}) > 3
+
+
+def test_rounds_and_blocks_change_nothing(engine: Engine) -> None:
+    some = crops(4)
+    plain = engine.read(some, rounds=Rounds.PLAIN, layer=LayerUse.OFF)
+    for rounds in Rounds:
+        for block in (2, 8):
+            found = engine.read(some, rounds=rounds, layer=LayerUse.OFF, block=block)
+            assert [answer.ids for answer in found] == [answer.ids for answer in plain]
+
+
+def test_layer_as_draft_changes_nothing(engine: Engine) -> None:
+    some = [replace(crop, draft=text) for crop, text in zip(crops(3), ["right or wrong", "", "x" * 50], strict=True)]
+    drafted = engine.read(some, layer=LayerUse.DRAFT)
+    off = engine.read(some, layer=LayerUse.OFF)
+    assert [answer.text for answer in drafted] == [answer.text for answer in off]
+    assert not any(answer.kept_layer for answer in drafted)
+
+
+def test_a_layer_is_kept_if_the_model_says_the_same(engine: Engine) -> None:
+    crop = crops(1)[0]
+    said = engine.read([crop], layer=LayerUse.OFF)[0].ids[:6]
+    text = engine.checkpoint.tokenizer.decode(said)
+    right, wrong = engine.read([replace(crop, draft="abcdefg"), replace(crop, draft="abc " * 9)])
+    assert not right.kept_layer
+    assert not wrong.kept_layer
+    if tuple(engine.checkpoint.tokenizer.encode(text)) == said and engine.can_judge(text):
+        (kept,) = engine.read([replace(crop, draft=text)])
+        assert kept.kept_layer
+        assert kept.text == text
+        assert kept.forwards == 1
+
+
+def test_a_script_the_model_never_learned_is_not_judged(engine: Engine) -> None:
+    (answer,) = engine.read([replace(crops(1)[0], draft="中文字幕 abc")])
+    assert answer.kept_layer
+    assert answer.text == "中文字幕 abc"
+    assert answer.agreement is None
+    assert answer.forwards == 0
+
+
+def test_an_answer_without_end_is_cut_and_marked(engine: Engine) -> None:
+    endless = replace(engine, ends=frozenset({engine.checkpoint.tokenizer.special("<|image|>")}))
+    (answer,) = endless.read(crops(1), layer=LayerUse.OFF)
+    assert answer.truncated
+    assert len(answer.ids) == LEAST_LIMIT + TOKENS_PER_IMAGE_TOKEN * 2 * 4
+
+
+def test_the_task_is_part_of_the_prompt(engine: Engine) -> None:
+    pixels = crops(1)[0].pixels
+    answers = engine.read([Crop(pixels, task) for task in Task], layer=LayerUse.OFF)
+    assert len({answer.ids for answer in answers}) == 3
+
+
+def test_nothing_to_read(engine: Engine) -> None:
+    assert engine.read([]) == []

@@ -1,0 +1,247 @@
+"""Whatever drafts, in whatever batch: the ids are those of plain decoding (the invariants of decoding)."""
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from gravityocr_models.attention import window_mask
+from gravityocr_models.cache import KVCache
+from gravityocr_models.ocr import OcrModel, image_positions
+from gravityocr_models.records import Rounds
+from gravityocr_models.speculate import Answer, Prompt, Rules, accept, decode, decode_plain
+from tiny import END, MASK, VOCABULARY, tiny_model
+
+ENDS = frozenset({END})
+
+
+@pytest.fixture
+def model() -> OcrModel:
+    return tiny_model()
+
+
+def prompt_of(model: OcrModel, rows: int, columns: int, seed: int, limit: int = 24, **more: object) -> Prompt:
+    """An image of rows x columns tokens and two prompt tokens, all from the seed."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(0, 50, (rows * columns + 2,), generator=generator)
+    after = max(rows, columns)
+    positions = torch.cat([image_positions(rows, columns, 0), torch.arange(after, after + 2).expand(3, -1)], dim=1)
+    return Prompt(model.embed(ids), positions, limit, **more)  # type: ignore[arg-type]
+
+
+def rules(rounds: Rounds = Rounds.FUSED, block: int = 4, **more: object) -> Rules:
+    return Rules(ENDS, MASK, block, rounds, **more)  # type: ignore[arg-type]
+
+
+def ending_at(model: OcrModel, prompt: Prompt, place: int) -> frozenset[int]:
+    """End tokens such that plain decoding ends at `place`: the token chosen there, if it didn't occur before."""
+    ids = decode_plain(model, prompt, frozenset())
+    return frozenset({ids[place]}) if ids[place] not in ids[:place] else frozenset()
+
+
+def oracle(truth: Sequence[int], length: int, error_rate: float, seed: int) -> Callable[[Sequence[int]], list[int]]:
+    """Candidates that are right but for a share of errors: full accepts, partial accepts and none all occur."""
+    rng = random.Random(seed)
+
+    def ask(committed: Sequence[int]) -> list[int]:
+        right = truth[len(committed) : len(committed) + length]
+        return [rng.randrange(VOCABULARY) if rng.random() < error_rate else token for token in right]
+
+    return ask
+
+
+@pytest.mark.parametrize("rounds", list(Rounds))
+@pytest.mark.parametrize("block", [1, 3, 8])
+def test_own_drafts_change_nothing(model: OcrModel, rounds: Rounds, block: int) -> None:
+    prompts = [prompt_of(model, 1 + seed % 3, 2 + seed, seed) for seed in range(4)]
+    found = decode(model, prompts, rules(rounds, block))
+    assert [a.ids for a in found] == [decode_plain(model, p, ENDS) for p in prompts]
+    assert all(sum(a.committed) == len(a.ids) for a in found)
+
+
+@pytest.mark.parametrize("error_rate", [0.0, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("length", [1, 4, 9])
+def test_injected_drafts_change_nothing(error_rate: float, length: int) -> None:
+    """Oracles reach full accepts, which a random drafter never does; each batch mixes lengths and ends."""
+    for seed in range(5):
+        model = tiny_model(seed)
+        plain = [prompt_of(model, 1 + n, 3, 10 * seed + n, limit=16 + n) for n in range(3)]
+        ends = ending_at(model, plain[0], place=5 + seed)
+        truths = [decode_plain(model, prompt, ends) for prompt in plain]
+        prompts = [
+            Prompt(p.embeds, p.positions, p.limit, ask=oracle(truth, length, error_rate, seed))
+            for p, truth in zip(plain, truths, strict=True)
+        ]
+        for rounds in (Rounds.FUSED, Rounds.TWO_FORWARD):
+            found = decode(model, prompts, Rules(ends, MASK, 4, rounds))
+            assert [a.ids for a in found] == truths
+
+
+def test_oracle_drafts_save_forwards(model: OcrModel) -> None:
+    prompt = prompt_of(model, 2, 2, 3, limit=40)
+    truth = decode_plain(model, prompt, ENDS)
+    drafted = Prompt(prompt.embeds, prompt.positions, 40, ask=oracle(truth, 8, 0.0, 0))
+    (found,) = decode(model, [drafted], rules(block=8))
+    assert found.ids == truth
+    assert len(found.committed) == -(-len(truth) // 9)
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_end_anywhere(place: int) -> None:
+    """End in the free token, inside the draft and as the bonus: nothing behind it is committed."""
+    model = tiny_model(7)
+    prompt = prompt_of(model, 2, 3, 7)
+    ends = ending_at(model, prompt, place)
+    truth = decode_plain(model, prompt, ends)
+    everything = decode_plain(model, prompt, frozenset())
+    drafted = Prompt(prompt.embeds, prompt.positions, prompt.limit, ask=oracle(everything, 5, 0.0, 0))
+    for rounds in (Rounds.FUSED, Rounds.TWO_FORWARD):
+        (found,) = decode(model, [drafted], Rules(ends, MASK, 5, rounds))
+        assert found.ids == truth
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 6, 7, 13])
+def test_token_cap_is_exact(model: OcrModel, limit: int) -> None:
+    prompt = prompt_of(model, 2, 2, 5, limit=limit)
+    everything = decode_plain(model, prompt_of(model, 2, 2, 5, limit=30), ENDS)
+    drafted = Prompt(prompt.embeds, prompt.positions, limit, ask=oracle(everything, 5, 0.0, 0))
+    (found,) = decode(model, [drafted], rules(block=5))
+    assert found.ids == decode_plain(model, prompt, ENDS)
+    assert len(found.ids) <= limit
+
+
+def test_alone_or_in_a_batch(model: OcrModel) -> None:
+    prompts = [prompt_of(model, 1 + n % 2, 2 + n, n, limit=8 + 3 * n) for n in range(6)]
+    together = decode(model, prompts, rules())
+    alone = [decode(model, [prompt], rules())[0] for prompt in prompts]
+    assert [a.ids for a in together] == [a.ids for a in alone]
+    assert [a.committed for a in together] == [a.committed for a in alone]
+
+
+def test_right_layer_costs_one_forward(model: OcrModel) -> None:
+    plain = prompt_of(model, 2, 3, 11, limit=20)
+    truth = decode_plain(model, plain, ENDS)
+    prompt = Prompt(plain.embeds, plain.positions, 20, layer=tuple(truth[:-1]))
+    (found,) = decode(model, [prompt], rules())
+    assert found.ids == truth
+    assert found.agreement == 1.0
+    assert len(found.committed) == 1
+
+
+def test_layer_with_errors_changes_nothing(model: OcrModel) -> None:
+    """Wrong, missing and surplus tokens in the layer: followed where it is right, never believed."""
+    plain = prompt_of(model, 2, 3, 11, limit=30)
+    truth = decode_plain(model, plain, frozenset())
+    wrong, missing, surplus = list(truth), truth[:7] + truth[8:], [*truth[:7], 3, *truth[7:]]
+    wrong[7] = (wrong[7] + 1) % 50
+    for layer in (wrong, missing, surplus, [1, 2, 3], truth[::-1]):
+        for rounds in Rounds:
+            prompt = Prompt(plain.embeds, plain.positions, 30, layer=tuple(layer))
+            (found,) = decode(model, [prompt], Rules(frozenset(), MASK, 4, rounds))
+            assert found.ids == truth
+
+
+def test_layer_is_kept_above_the_threshold_only(model: OcrModel) -> None:
+    plain = prompt_of(model, 2, 3, 11, limit=20)
+    truth = decode_plain(model, plain, frozenset())
+    layer = (*truth[:10], (truth[10] + 1) % 50, 1)
+    prompt = Prompt(plain.embeds, plain.positions, 20, layer=layer)
+    (kept,) = decode(model, [prompt], Rules(frozenset(), MASK, 4, keep_above=0.8))
+    assert kept.kept_layer
+    assert kept.ids == list(layer)
+    (read,) = decode(model, [prompt], Rules(frozenset(), MASK, 4, keep_above=0.95))
+    assert not read.kept_layer
+    assert read.ids == truth
+
+
+def test_accept_counts_the_equal_prefix() -> None:
+    drafts = torch.tensor([[5, 6, 7], [5, 6, 0], [9, 6, 7], [0, 0, 0]])
+    choices = torch.tensor([[5, 6, 8, 1], [5, 6, 0, 2], [5, 6, 7, 3], [0, 0, 0, 4]])
+    assert accept(drafts, torch.tensor([3, 2, 3, 0]), choices).tolist() == [2, 2, 0, 0]
+
+
+def test_cache_equals_a_fresh_forward(model: OcrModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After every round, what the cache holds of committed tokens is what a causal forward over them gives."""
+    caches: list[KVCache] = []
+    created = KVCache.__init__
+
+    def remember(cache: KVCache, *args: object) -> None:
+        created(cache, *args)  # type: ignore[arg-type]
+        caches.append(cache)
+
+    monkeypatch.setattr(KVCache, "__init__", remember)
+    prompt = prompt_of(model, 2, 3, 2, limit=17)
+    truth = decode_plain(model, prompt, ENDS)
+    checked = 0
+
+    def ask(committed: Sequence[int]) -> list[int]:
+        nonlocal checked
+        if committed:
+            tokens = torch.cat([prompt.embeds, model.embed(torch.tensor(list(committed[:-1]), dtype=torch.int64))])
+            first = int(prompt.positions.max()) + 1
+            places = torch.arange(first, first + len(committed) - 1).expand(3, -1)
+            positions = torch.cat([prompt.positions, places], dim=1)
+            count = len(tokens)
+            assert int(caches[0].lengths[0]) == count
+            fresh = KVCache(model.config.text, 1, count, model.device, model.dtype)
+            causal = torch.ones(count, count, dtype=torch.bool).tril()[None, None]
+            model.decode(tokens[None], positions[:, None], causal, fresh)
+            torch.testing.assert_close(caches[0].keys[:, :, :, :count], fresh.keys)
+            torch.testing.assert_close(caches[0].values[:, :, :, :count], fresh.values)
+            checked += 1
+        return [*truth[len(committed) : len(committed) + 2], 1, 2]
+
+    drafted = Prompt(prompt.embeds, prompt.positions, 17, ask=ask)
+    decode(model, [drafted], rules())
+    assert checked >= 4
+
+
+def test_positions_equal_those_of_plain_decoding(model: OcrModel) -> None:
+    """Clean rows stand where plain decoding puts them; mask rows go on from there."""
+    seen: list[tuple[Tensor, Tensor]] = []
+    hook = model.model.language_model.register_forward_pre_hook(lambda _, args: seen.append((args[0], args[1])))
+    prompt = prompt_of(model, 3, 2, 4, limit=12)
+    truth = decode_plain(model, prompt, frozenset())
+    first = int(prompt.positions.max()) + 1
+    seen.clear()
+    drafted = Prompt(prompt.embeds, prompt.positions, 12, ask=oracle(truth, 3, 0.0, 0))
+    decode(model, [drafted], Rules(frozenset(), MASK, 3))
+    hook.remove()
+    count = len(prompt.embeds)
+    assert torch.equal(seen[0][1][:, 0, :count], prompt.positions)
+    assert seen[0][1][:, 0, count:].tolist() == [list(range(first, first + 6))] * 3
+    assert seen[1][1][0, 0].tolist() == list(range(first + 3, first + 3 + seen[1][0].shape[1]))
+
+
+def test_causal_rows_do_not_feel_mask_rows_or_neighbours(model: OcrModel) -> None:
+    """AR logits stay where they are when mask tokens, later clean tokens or other sequences change."""
+    prompt, other, changed = prompt_of(model, 2, 3, 1), prompt_of(model, 2, 2, 2), prompt_of(model, 2, 2, 9)
+    tail = model.embed(torch.tensor([4, 5, 6, MASK, MASK, MASK]))
+    altered = model.embed(torch.tensor([4, 5, 7, 8, MASK, 9]))
+
+    def first_rows(end: Tensor, neighbour: Prompt) -> Tensor:
+        rows = [torch.cat([prompt.embeds, end]), torch.cat([neighbour.embeds, end])]
+        width = len(rows[0])
+        embeds = torch.stack([torch.cat([row, row.new_zeros(width - len(row), row.shape[1])]) for row in rows])
+        causal = torch.tensor([len(prompt.embeds) + 3, len(neighbour.embeds) + 3])
+        mask = window_mask(torch.zeros(2, dtype=torch.int64), causal, torch.tensor([3, 3]), width, width)
+        positions = torch.arange(width).expand(3, 2, -1)
+        return model.decode(embeds, positions, mask)[0, : len(prompt.embeds) + 2]
+
+    torch.testing.assert_close(first_rows(tail, other), first_rows(altered, changed), rtol=0, atol=1e-12)
+
+
+def test_forwards_are_those_that_layer_0_ran(model: OcrModel) -> None:
+    """Committed counts are one a forward, prefill included, as counted by a hook."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    model.model.language_model.layers[0].register_forward_hook(count)
+    (found,) = decode(model, [prompt_of(model, 2, 2, 1)], rules(block=6))
+    assert isinstance(found, Answer)
+    assert len(found.committed) == calls
