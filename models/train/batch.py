@@ -1,0 +1,123 @@
+"""Samples -> batches for the joint loss: crops of one token grid, answers with their labels on both paths.
+
+A batch is `[S | x0 | xt]` (see attention.training_mask): S = image and prompt, x0 = the answer, xt = the answer's slots
+as mask tokens. Everything on xt is masked (p = 1), which is the one-shot draft that decoding asks for.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gravityocr_models.config import DraftConfig, OcrConfig
+from gravityocr_models.image import grid_of, normalise, stack
+from gravityocr_models.tokenizer import Tokenizer
+from gravityocr_models.train.data import ALPHABET, Glyph, Sample
+
+GLYPHS = {char: number for number, char in enumerate(sorted(ALPHABET), start=1)}  # 0: no glyph
+IGNORE = -100
+TRAILING = 8  # mask slots kept after the answer's end: short answers would be mostly padding otherwise
+
+
+@dataclass(frozen=True)
+class Batch:
+    """pixels [B, C, H, W]; tasks int64 [B]: prompt tokens; answers int64 [B, L], padded with 0; lengths int64 [B].
+
+    ar_labels int64 [B, 1 + L]: what the last prompt token and each answer token predict. draft_labels int64 [B, M]:
+    what the mask token in each slot predicts. delta int64 [B]: phase of the blocks. glyphs int64 [B, tokens, 2], IGNORE
+    where unknown. grid: rows and columns of image tokens.
+    """
+
+    pixels: Tensor
+    grid: tuple[int, int]
+    answers: Tensor
+    lengths: Tensor
+    ar_labels: Tensor
+    draft_labels: Tensor
+    delta: Tensor
+    glyphs: Tensor
+    tasks: Tensor
+
+
+def batches(
+    samples: Iterator[Sample],
+    tokenizer: Tokenizer,
+    config: OcrConfig,
+    draft: DraftConfig,
+    end: int,
+    budget: int,
+    seed: int,
+) -> Iterator[Batch]:
+    """Endless batches of at most `budget` decoder tokens, shuffled; a pool of samples is sorted by token grid."""
+    rng = np.random.default_rng(seed)
+    pool: dict[tuple[int, int], list[Sample]] = {}
+    for sample in samples:
+        grid = grid_of(sample.pixels.shape, config.vision.token_px)
+        group = pool.setdefault(grid, [])
+        group.append(sample)
+        cost = grid[0] * grid[1] + 2 * max(len(s.text) for s in group) // 2 + TRAILING
+        if len(group) * cost >= budget:
+            yield collate(pool.pop(grid), tokenizer, config, draft, end, rng)
+
+
+def collate(
+    samples: Sequence[Sample],
+    tokenizer: Tokenizer,
+    config: OcrConfig,
+    draft: DraftConfig,
+    end: int,
+    rng: np.random.Generator,
+) -> Batch:
+    """Samples of one token grid as a batch."""
+    token_px = config.vision.token_px
+    grid = grid_of(samples[0].pixels.shape, token_px)
+    images = [normalise(sample.pixels, config.vision) for sample in samples]
+    answers = [tokenizer.encode(sample.text) for sample in samples]
+    delta = rng.integers(0, draft.bd_size, len(samples))
+    longest = max(map(len, answers))
+    padded = np.zeros((len(samples), longest), np.int64)
+    ar_labels = np.full((len(samples), longest + 1), IGNORE, np.int64)
+    noised = [_slots(len(ids), int(shift), draft.bd_size) for ids, shift in zip(answers, delta, strict=True)]
+    draft_labels = np.full((len(samples), max(noised)), IGNORE, np.int64)
+    for row, ids in enumerate(answers):
+        padded[row, : len(ids)] = ids
+        ar_labels[row, : len(ids) + 1] = [*ids, end]
+        draft_labels[row, : noised[row]] = (ids[1:] + [end] * noised[row])[: noised[row]]
+    glyphs = [glyph_labels(sample.glyphs, grid, token_px) for sample in samples]
+    return Batch(
+        pixels=stack(images, torch.device("cpu"), torch.float32),
+        grid=grid,
+        answers=torch.from_numpy(padded),
+        lengths=torch.tensor([len(ids) for ids in answers]),
+        ar_labels=torch.from_numpy(ar_labels),
+        draft_labels=torch.from_numpy(draft_labels),
+        delta=torch.from_numpy(delta),
+        glyphs=torch.from_numpy(np.stack(glyphs)),
+        tasks=torch.tensor([tokenizer.special(sample.task) for sample in samples]),
+    )
+
+
+def _slots(length: int, delta: int, block: int) -> int:
+    """Mask slots of an answer: to the end of the block of its last token, at most TRAILING beyond it."""
+    end = ((length - 1 + delta) // block + 1) * block - delta
+    return min(end, length + TRAILING)
+
+
+def glyph_labels(glyphs: Sequence[Glyph], grid: tuple[int, int], token_px: int) -> np.ndarray:
+    """For each image token the first two glyphs, left to right, whose centres lie in it: int64 [tokens, 2], 0 = none.
+
+    All IGNORE where the sample doesn't say where its glyphs are.
+    """
+    rows, columns = grid
+    if not glyphs:
+        return np.full((rows * columns, 2), IGNORE, np.int64)
+    labels = np.zeros((rows * columns, 2), np.int64)
+    for char, x, y in sorted(glyphs, key=lambda glyph: glyph[1]):
+        row, column = int(y // token_px), int(x // token_px)
+        if 0 <= row < rows and 0 <= column < columns:
+            place = labels[row * columns + column]
+            if place[1] == 0:
+                place[1 if place[0] else 0] = GLYPHS.get(char, 0)
+    return labels

@@ -1,0 +1,398 @@
+"""Where training text and pages come from: papers, formula images, prose, code and fonts, as one frozen `Corpora`.
+
+Everything is optional: a folder that lacks a part, or a machine without the Debian documents, gives empty tuples, and
+the generator of samples makes do with the rest. Nothing is downloaded. Each item carries the name of its document,
+because documents are split between training and validation by name. `story_pdf` typesets a page from the text.
+"""
+
+import html
+import io
+import random
+import re
+import subprocess
+import tarfile
+import unicodedata
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from shutil import which
+from typing import Literal, TypeVar
+
+import numpy as np
+import pymupdf
+from numpy.typing import NDArray
+from PIL import Image
+
+T = TypeVar("T")
+
+Split = Literal["train", "valid"]
+
+DOCS = Path("/usr/share/doc")
+LANGUAGES = "en-US de-DE fr-FR es-ES it-IT pt-BR pl-PL cs-CZ da-DK sv-SE nb-NO nl-NL hr-HR ro-RO tr-TR ca-ES el-GR"
+BANNED = ("amsldoc", "testmath", "beamer", "lshort", "debian-reference", "exam-zh")  # pages of the evaluation sets
+NOT_TEXT_FONTS = re.compile(
+    r"symbol|dingbat|math|D050000L|Z003|chorus|caps|dunh|unsl|hairline|thin|STIXSize|STIXInt|STIXVar|NonUni|_K\b|_RZ|_DR|_M\b",
+    re.IGNORECASE,
+)
+FILES_OF_A_SET = 100  # some MB of text are more than a run of nano reads, and start-up stays short
+FILES_OF_A_LANGUAGE = 12
+LONGEST_FORMULA = 160  # characters
+FORMULA_IMAGE_DPI = 200
+
+SIZES = (7, 8, 9, 9, 10, 10, 10, 11, 11, 11, 12, 12, 13, 14, 16, 18, 20, 24)
+_UNITS = "kg km mm cm GHz MHz MB kB GeV keV °C K Hz mV kΩ μm ms s % ppm mol Pa kWh".split()
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_RARE = "áàâäãåæçéèêëíìîïñóòôöõøœúùûüýÿßčćďěłńňřšśťůžźżąęğışțșőűāēīōūαβγδεζηθικλμνξοπρςστυφχψωάέήίόύώΓΔΘΛΞΠΣΦΨΩ"
+_MONO = re.compile(r"mono|cursor|courier|typewriter|lmmono|_M", re.IGNORECASE)
+_PLAIN = re.compile(r"^[^-]*$|[-_](regular|roman|book|R|medium)$|lm\w+-regular", re.IGNORECASE)
+
+_PARAGRAPH = re.compile(r"<(p|li|dd)\b[^>]*>(.*?)</\1>", re.DOTALL)
+_LISTING = re.compile(r"<pre\b[^>]*>(.*?)</pre>", re.DOTALL)
+_BREAK = re.compile(r"</?(?:p|li|dd|dt|div|br|ul|ol|table|tr|td|pre)\b[^>]*>")
+_TAG = re.compile(r"<[^>]+>")
+_COMMENT = re.compile(r"(?<!\\)%.*")
+_STYLED = re.compile(r"\\(?:emph|textit|textbf|textsc|text|it|bf|em)\s*\{([^{}]*)\}")
+_REFERENCE = re.compile(r"\\(?:ref|eqref|cite|citep|citet)(?:\[[^\]]*\])?\{[^{}]*\}")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class Text:
+    """One document's text: paragraphs, or for code whole listings with their line breaks."""
+
+    name: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """Everything that samples are made of.
+
+    papers: born-digital PDFs. formulas: (image path, LaTeX). latex: formulas to be typeset. prose, code: text to be
+    typeset. fonts: font files, Latin.
+    """
+
+    papers: tuple[Path, ...] = ()
+    formulas: tuple[tuple[Path, str], ...] = ()
+    latex: tuple[str, ...] = ()
+    prose: tuple[Text, ...] = ()
+    code: tuple[Text, ...] = ()
+    fonts: tuple[Path, ...] = ()
+
+
+def load_corpora(root: Path, system: bool = True) -> Corpora:
+    """Corpora of a folder with docbank/*.pdf, formula_crops/ and text/*.tar.gz (each optional).
+
+    system: add the documents under /usr/share/doc and the installed fonts. Takes a few seconds with everything there.
+    """
+    prose = list(_latex_texts(root / "text"))
+    code: list[Text] = []
+    for path in _system_pages() if system else ():
+        prose_text, code_text = _texts_of_page(path)
+        prose.append(prose_text)
+        code.append(code_text)
+    return Corpora(
+        papers=tuple(p for p in sorted((root / "docbank").glob("*.pdf")) if not _banned(p)),
+        formulas=tuple(_formulas(root / "formula_crops")),
+        latex=tuple(_formula_list(root / "text/im2latex_formulas.tar.gz")),
+        prose=tuple(text for text in prose if text.parts),
+        code=tuple(text for text in code if text.parts),
+        fonts=_fonts() if system else (),
+    )
+
+
+def of_split(corpora: Corpora, split: Split) -> Corpora:
+    """The documents, formulas and fonts of one split: about 5 % by name are `valid`, and occur in no other."""
+    return Corpora(
+        papers=tuple(path for path in corpora.papers if in_split(path.stem, split)),
+        formulas=tuple(item for item in corpora.formulas if in_split(item[0].stem, split)),
+        latex=tuple(latex for latex in corpora.latex if in_split(latex, split)),
+        prose=tuple(text for text in corpora.prose if in_split(text.name, split)),
+        code=tuple(text for text in corpora.code if in_split(text.name, split)),
+        fonts=tuple(path for path in corpora.fonts if in_split(family_of(path), split)),
+    )
+
+
+def in_split(name: str, split: Split) -> bool:
+    """Whether a document of this name belongs to the split; depends on nothing but the name."""
+    return (zlib.crc32(name.encode()) % 20 == 0) == (split == "valid")
+
+
+@cache
+def family_of(font: Path) -> str:
+    """The part of a font's file name that its weights and sizes share: `NotoSans-Bold.ttf` -> `NotoSans`."""
+    stem = re.split(r"[-_.]", font.name)[0]
+    return re.sub(r"\d+$", "", stem)
+
+
+def _banned(path: Path) -> bool:
+    return any(word in path.name.lower() for word in BANNED)
+
+
+def _system_pages() -> Iterator[Path]:
+    """HTML pages of each installed document set, a bounded choice that is the same on every run."""
+    sets = [
+        (DOCS / "python3.11-doc/html", "*/*.html", FILES_OF_A_SET),
+        (DOCS / "anarchism/html", "*.html", FILES_OF_A_SET),
+    ]
+    sets += [
+        (DOCS / "debian-handbook/html" / language, "*.html", FILES_OF_A_LANGUAGE) for language in LANGUAGES.split()
+    ]
+    for folder, pattern, most in sets:
+        found = sorted(path for path in folder.glob(pattern) if not _banned(path) and path.stat().st_size > 12_000)
+        yield from random.Random(len(found)).sample(found, min(most, len(found)))
+
+
+def _texts_of_page(path: Path) -> tuple[Text, Text]:
+    """Prose and listings of one HTML page; the name is that of the page, without its language."""
+    page = path.read_text("utf-8", errors="replace")
+    prose = (_plain(match[2]) for match in _PARAGRAPH.finditer(_LISTING.sub(" ", page)))
+    code = (html.unescape(_TAG.sub("", match[1])).strip("\n") for match in _LISTING.finditer(page))
+    name = f"{path.parent.name}/{path.stem}"
+    return (
+        Text(name, tuple(part for part in prose if len(part) > 60)),
+        Text(name, tuple(part for part in code if "\n" in part)),
+    )
+
+
+def _plain(markup: str) -> str:
+    text = html.unescape(_TAG.sub("", _BREAK.sub(" ", markup))).replace("¶", "")
+    return unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+def _latex_texts(folder: Path) -> Iterator[Text]:
+    """Prose of LaTeX sources: the sentences that hold no formula."""
+    for archive in sorted(folder.glob("*_tex.tar.gz")):
+        with tarfile.open(archive) as files:
+            wanted = [m for m in files if m.name.endswith(".tex") and not _banned(Path(m.name))][:FILES_OF_A_SET]
+            for member in wanted:
+                stream = files.extractfile(member)
+                if stream is not None:
+                    yield Text(member.name, tuple(_latex_prose(stream.read().decode("utf-8", errors="replace"))))
+
+
+def _latex_prose(source: str) -> Iterator[str]:
+    source = _COMMENT.sub("", source)
+    source = _STYLED.sub(r"\1", _REFERENCE.sub("7", source))
+    source = source.replace("``", "“").replace("''", "”").replace("---", "—").replace("--", "–").replace("~", " ")
+    for paragraph in source.split("\n\n"):
+        for sentence in _SENTENCE.split(" ".join(paragraph.split())):
+            if len(sentence) > 40 and not set(sentence) & set("$\\{}&_^#@"):
+                yield sentence
+
+
+def _formulas(folder: Path) -> Iterator[tuple[Path, str]]:
+    table = folder / "formulas.tsv"
+    if not table.exists():
+        return
+    for row in table.read_text("utf-8").split("\n"):
+        name, _, latex = row.partition("\t")
+        path = folder / "images" / f"{name}.png"
+        answer = normal_latex(latex)
+        if answer and path.exists():
+            yield path, answer
+
+
+def _formula_list(archive: Path) -> Iterator[str]:
+    """Formulas of im2latex's validation and test lists; its small lists are left out, they touch our evaluation set."""
+    if archive.exists():
+        with tarfile.open(archive) as files:
+            for member in (m for m in files if m.name.endswith(".formulas.norm.txt")):
+                if (stream := files.extractfile(member)) is not None:
+                    rows = stream.read().decode("utf-8", errors="replace").split("\n")
+                    yield from (latex for row in rows if 0 < len(latex := normal_latex(row)) <= LONGEST_FORMULA)
+
+
+def draw_formula(corpora: Corpora, rng: np.random.Generator, dpi: float) -> tuple[NDArray[np.uint8], str]:
+    """A formula, black on white [H, W] without margins, and its LaTeX: an image of the corpora or newly drawn."""
+    pixels: NDArray[np.uint8] | None = None
+    while pixels is None:
+        if corpora.formulas and (not corpora.latex or rng.random() < 0.4):
+            path, latex = _pick(corpora.formulas, rng)
+            image, scale = Image.fromarray(formula_ink(path)), dpi / FORMULA_IMAGE_DPI
+            size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+            return np.asarray(image.resize(size, Image.Resampling.BOX)), latex
+        latex = _pick(corpora.latex, rng)
+        pixels = typeset_formula(latex, rng.uniform(9, 13), dpi, _pick(("cm", "cm", "cm", "stix", "dejavuserif"), rng))
+    return pixels, latex
+
+
+def typeset_formula(latex: str, points: float, dpi: float, family: str) -> NDArray[np.uint8] | None:
+    """A formula drawn by matplotlib in one of its families, grey [H, W]; None where mathtext can't read it."""
+    from matplotlib.font_manager import FontProperties  # heavy, and only needed for formulas
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        drawn = MathTextParser("agg").parse(f"${latex}$", dpi, FontProperties(size=points, math_fontfamily=family))
+    except (ValueError, RuntimeError):
+        return None
+    return np.uint8(255) - np.asarray(drawn.image, np.uint8)
+
+
+@lru_cache(maxsize=1000)
+def formula_ink(path: Path) -> NDArray[np.uint8]:
+    """The inked part of a formula's sheet, grey [H, W], dark on white; the sheet is mostly one colour of a palette."""
+    with Image.open(path) as image:
+        sheet = np.asarray(image if image.mode == "P" else image.convert("L"))
+        ink = sheet != np.bincount(sheet[::8, ::8].ravel()).argmax()
+        rows, columns = np.nonzero(ink.any(axis=1))[0], np.nonzero(ink.any(axis=0))[0]
+        part = image.crop((int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)).convert("RGBA")
+    return np.asarray(Image.alpha_composite(Image.new("RGBA", part.size, "white"), part).convert("L"))
+
+
+def normal_latex(latex: str) -> str:
+    """One spelling of a formula: no blanks but between a command and a letter; comments, labels and thin spaces go."""
+    latex = re.sub(r"(?<!\\)%.*", "", latex)
+    latex = re.sub(r"\\(label|tag)\s*\{[^{}]*\}|\\nonumber", "", latex)
+    latex = re.sub(r"(?<!\\)\\[,;:! ]|~|\\(quad|qquad)(?![A-Za-z])", " ", latex)
+    tokens = re.findall(r"\\[A-Za-z]+|\\.|\S", latex)
+    return "".join(
+        f"{token} " if re.fullmatch(r"\\[A-Za-z]+", token) and after[:1].isalpha() else token
+        for token, after in pairwise([*tokens, ""])
+    )
+
+
+def _fonts() -> tuple[Path, ...]:
+    """Installed fonts with Latin letters, fit for text; empty where fontconfig is missing."""
+    if which("fc-list") is None:
+        return ()
+    listing = subprocess.run(["fc-list", ":lang=en", "file"], capture_output=True, text=True, check=True).stdout
+    paths = sorted({Path(row.split(":")[0].strip()) for row in listing.splitlines()})
+    return tuple(p for p in paths if p.suffix in (".otf", ".ttf") and not NOT_TEXT_FONTS.search(p.name))
+
+
+def story_pdf(corpora: Corpora, rng: np.random.Generator) -> bytes:
+    """A PDF of one page: prose, headings, lists, listings and made-up tokens, typeset in up to three of the fonts.
+
+    Where the corpora hold no fonts, MuPDF's own are used.
+    """
+    faces = {"body": _face(corpora.fonts, rng, mono=False), "head": _face(corpora.fonts, rng, mono=False)}
+    faces["code"] = _face(corpora.fonts, rng, mono=True)
+    generic = {"body": ("serif", "sans-serif")[int(rng.integers(2))], "head": "sans-serif", "code": "monospace"}
+    archive, css = pymupdf.Archive(), ""
+    for name, face in faces.items():
+        if face:
+            archive.add(face.read_bytes(), f"{name}{face.suffix}")
+            css += f"@font-face {{font-family: {name}; src: url({name}{face.suffix});}}\n"
+    family = {name: name if face else generic[name] for name, face in faces.items()}
+    size = float(rng.choice(SIZES))
+    width = float(rng.uniform(180, 560)) if size < 15 else float(rng.uniform(300, 560))
+    css += (
+        f"body {{font-family: {family['body']}; font-size: {size}pt; line-height: {rng.uniform(1.0, 1.6):.2f};"
+        f" text-align: {('justify', 'left', 'left', 'center')[int(rng.integers(4))]}}}\n"
+        f"h2 {{font-family: {family['head']}; font-size: {size * rng.uniform(1.0, 1.7):.1f}pt}}\n"
+        f"pre {{font-family: {family['code']}; font-size: {max(7.0, size * 0.85):.1f}pt; text-align: left}}\n"
+        f"p {{margin: 0 0 {rng.uniform(0, 0.8):.2f}em 0; text-indent: {float(rng.choice([0, 0, 1.5]))}em}}\n"
+    )
+    page = pymupdf.Rect(0, 0, width + 40, 720)
+    story = pymupdf.Story(
+        _story_html(corpora, rng, room=round(100_000 / size / size * width / 400)), user_css=css, archive=archive
+    )
+    stored = io.BytesIO()
+    writer = pymupdf.DocumentWriter(stored)
+    device = writer.begin_page(page)
+    story.place(pymupdf.Rect(20, 20, page.width - 20, page.height - 20))
+    story.draw(device)
+    writer.end_page()
+    writer.close()
+    return stored.getvalue()
+
+
+def _story_html(corpora: Corpora, rng: np.random.Generator, room: int) -> str:
+    """HTML blocks of about `room` characters in all; prose goes on from a random place of a document."""
+    blocks: list[str] = []
+    while sum(map(len, blocks)) < room:
+        text = _pick(corpora.prose, rng)
+        start = int(rng.integers(len(text.parts)))
+        for part in text.parts[start : start + int(rng.integers(2, 7))]:
+            kind = rng.random()
+            if kind < 0.08:
+                blocks.append(f"<h2>{html.escape(_heading(part, rng))}</h2>")
+            elif kind < 0.14 and corpora.code:
+                blocks.append(f"<pre>{html.escape(_listing(_pick(_pick(corpora.code, rng).parts, rng), rng))}</pre>")
+            elif kind < 0.24:
+                points = re.split(r"(?<=[,;.]) ", part)[:4]
+                items = "".join(f"<li>{html.escape(_salted(point, rng))}</li>" for point in points)
+                blocks.append(f"<ul>{items}</ul>" if rng.random() < 0.5 else f"<ol>{items}</ol>")
+            elif kind < 0.32:
+                blocks.append(f"<p>{html.escape(' '.join(made_up(rng) for _ in range(int(rng.integers(4, 20)))))}</p>")
+            else:
+                blocks.append(f"<p>{_styled(_salted(part, rng), rng)}</p>")
+    return "".join(blocks)
+
+
+def made_up(rng: np.random.Generator) -> str:
+    """A token that prose is poor in: a number, date, price, unit, identifier, address, reference, or random letters."""
+    a, b, c = (int(v) for v in rng.integers(0, 10 ** rng.integers(1, 5, 3)))
+    word, other = ("".join(_pick(_LETTERS, rng) for _ in range(int(rng.integers(2, 9)))) for _ in range(2))
+    accented = "".join(_pick(_RARE, rng) for _ in range(int(rng.integers(1, 5))))
+    return _pick(
+        (
+            f"{a}", f"{a}.{b}", f"{a},{b % 1000:03}", f"−{a}.{b % 100}", f"{a}%", f"({a})", f"[{a % 100}, {b % 100}]",
+            f"{a}–{b}", f"${a}.{b % 100:02}", f"€{a}", f"£{a}", f"{a} {_pick(_UNITS, rng)}", f"{a} × {b}",
+            f"{a} ± {b}", f"{a}/{b}", f"{a}:{b % 60:02}", f"{1900 + a % 130}-{1 + b % 12:02}-{1 + c % 28:02}",
+            f"{1 + b % 28}.{1 + a % 12}.{1990 + c % 40}", f"No. {a}", f"§ {a % 100}", f"{word}_{other}",
+            f"{word}{other.capitalize()}", f"{word}.{other}()", f"--{word}={a}", f"0x{a:04X}", f"{word.upper()}-{a}",
+            f"{word}@{other}.org", f"https://{word}.{other}.com/{a}", f"www.{word}.net", f"/{word}/{other}.py",
+            f"#{a}", f"&{word};", f"“{word}”", f"‘{other}’", f"„{word}“", f"«{other}»", f"{word}—{other}", f"{word}…",
+            f"{word}!", f"{other}?", f"{word};", f"{word.capitalize()} {other.upper()}", f"{word.upper()}",
+            f"{accented}", f"{word}{accented}{other}", f"{accented.upper()}", f"{word}*", f"{word} → {other}",
+            f"{word} ≤ {a}", f"{word} = {b}", f"{word} ~ {a}", f"{{{word}}}", f"<{word}>", f"{word}\\{other}",
+            f"{word}^{a % 10}", f"|{word}|", f"`{word}`", f"'{other}'", f'"{word}"', f"{word}†", f"• {word}",
+            f"© {a}", f"{word}®",
+        ),
+        rng,
+    )  # fmt: skip
+
+
+def _salted(text: str, rng: np.random.Generator) -> str:
+    """The text with a made-up token here and there."""
+    words = text.split(" ")
+    for _ in range(len(words) // 12):
+        if rng.random() < 0.5:
+            words.insert(int(rng.integers(len(words))), made_up(rng))
+    return " ".join(words)
+
+
+def _styled(text: str, rng: np.random.Generator) -> str:
+    """Escaped text; at times a stretch of it in bold, italic or typewriter."""
+    words = text.split(" ")
+    if rng.random() < 0.6 or len(words) < 6:
+        return html.escape(text)
+    start = int(rng.integers(len(words) - 3))
+    end = start + int(rng.integers(1, 6))
+    tag = _pick(("b", "i", "code"), rng)
+    before, inside, after = (html.escape(" ".join(part)) for part in (words[:start], words[start:end], words[end:]))
+    return f"{before} <{tag}>{inside}</{tag}> {after}"
+
+
+def _heading(text: str, rng: np.random.Generator) -> str:
+    title = " ".join(text.split(" ")[: int(rng.integers(1, 8))]).rstrip(".,;:")
+    number = _pick(
+        ("", "", f"{int(rng.integers(1, 12))}. ", f"{int(rng.integers(1, 9))}.{int(rng.integers(1, 9))} "), rng
+    )
+    return number + _pick((title, title.title(), title.upper()), rng)
+
+
+def _listing(code: str, rng: np.random.Generator) -> str:
+    lines = [line for line in code.split("\n") if line.strip()]
+    start = int(rng.integers(max(1, len(lines) - 8)))
+    return "\n".join(line[:70] for line in lines[start : start + 8])
+
+
+def _face(fonts: Sequence[Path], rng: np.random.Generator, mono: bool) -> Path | None:
+    """A font by family, then within it; half the time an upright one of plain weight."""
+    fitting = [font for font in fonts if bool(_MONO.search(font.name)) is mono] or fonts
+    if not fitting:
+        return None
+    family = _pick(sorted({family_of(font) for font in fitting}), rng)
+    members = [font for font in fitting if family_of(font) == family]
+    plain = [font for font in members if _PLAIN.search(font.stem)]
+    return _pick(plain if plain and rng.random() < 0.5 else members, rng)
+
+
+def _pick(items: Sequence[T], rng: np.random.Generator) -> T:
+    return items[int(rng.integers(len(items)))]

@@ -1,0 +1,99 @@
+"""The joint loss: one forward over `[S | x0 | xt]` gives the AR loss, the drafting loss and the glyph loss."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gravityocr_models.attention import training_mask
+from gravityocr_models.config import DraftConfig
+from gravityocr_models.ocr import OcrModel, image_positions
+from gravityocr_models.train.batch import GLYPHS, IGNORE, Batch
+
+GLYPHS_PER_TOKEN = 2
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Mean cross entropies (nats) and shares of right argmaxes, all scalars on the model's device."""
+
+    ar: Tensor
+    draft: Tensor
+    glyph: Tensor
+    ar_accuracy: Tensor
+    draft_accuracy: Tensor
+    glyph_accuracy: Tensor
+
+
+class GlyphHead(nn.Linear):
+    """Names the first two glyphs of an image token. Training only: it teaches the encoder to read before the decoder
+    has learned where to look."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__(hidden, GLYPHS_PER_TOKEN * (len(GLYPHS) + 1))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Image tokens [B, n, hidden] -> logits [B, n, 2, glyphs + 1]."""
+        return super().forward(tokens).unflatten(-1, (GLYPHS_PER_TOKEN, -1))  # type: ignore[no-any-return]
+
+
+def joint_losses(model: OcrModel, head: GlyphHead, batch: Batch, draft: DraftConfig) -> Losses:
+    """All losses of a batch. The vision side is never noised; the output head runs on labelled rows only."""
+    image = model.see(batch.pixels)
+    glyph, glyph_accuracy = _named(head(image), batch.glyphs)
+    hidden, prompt = _hidden(model, image, batch, draft)
+    answer_rows = hidden[:, prompt - 1 : prompt + batch.answers.shape[1]]
+    draft_rows = hidden[:, prompt + batch.answers.shape[1] :]
+    ar, ar_accuracy = _scored(model, answer_rows, batch.ar_labels)
+    drafted, draft_accuracy = _scored(model, draft_rows, batch.draft_labels)
+    return Losses(ar, drafted, glyph, ar_accuracy, draft_accuracy, glyph_accuracy)
+
+
+def reading_losses(model: OcrModel, head: GlyphHead, batch: Batch) -> Losses:
+    """The glyph loss alone, at half the work; the others are not a number."""
+    glyph, accuracy = _named(head(model.see(batch.pixels)), batch.glyphs)
+    unknown = glyph.detach() * torch.nan
+    return Losses(unknown, unknown, glyph, unknown, unknown, accuracy)
+
+
+def _named(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Cross entropy over all tokens whose glyphs are known, and the share of glyphs named right."""
+    known = labels != IGNORE
+    if not known.any():
+        return logits.sum() * 0, logits.new_zeros(())
+    logits, labels = logits[known].float(), labels[known]
+    return F.cross_entropy(logits, labels), (logits.argmax(-1) == labels)[labels > 0].float().mean()
+
+
+def _hidden(model: OcrModel, image: Tensor, batch: Batch, draft: DraftConfig) -> tuple[Tensor, int]:
+    """Hidden states of `[S | x0 | xt]` and the length of S."""
+    config = model.config
+    size, count = len(batch.answers), batch.draft_labels.shape[1]
+    ids = [config.image_start_token_id, config.image_end_token_id]
+    start, stop = model.embed(torch.tensor(ids, device=image.device))
+    one = (size, 1, -1)
+    masks = model.embed(torch.full((size, count), draft.mask_id, device=image.device))
+    parts = [start.expand(one), image, stop.expand(one), model.embed(batch.tasks)[:, None]]
+    embeds = torch.cat([*parts, model.embed(batch.answers), masks], dim=1)
+    after = 1 + max(batch.grid)
+    prompt = image.shape[1] + 3
+    slots = after + 2 + torch.arange(max(batch.answers.shape[1], count))
+    positions = torch.cat(
+        [
+            torch.zeros(3, 1, dtype=torch.int64),
+            image_positions(*batch.grid, 1),
+            torch.tensor([after, after + 1]).expand(3, -1),
+            slots[: batch.answers.shape[1]].expand(3, -1),
+            slots[:count].expand(3, -1),
+        ],
+        dim=1,
+    ).to(image.device)
+    mask = training_mask(prompt, batch.lengths, count, batch.delta, draft.bd_size)
+    return model.decode(embeds, positions[:, None].expand(-1, size, -1), mask), prompt
+
+
+def _scored(model: OcrModel, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    wanted = labels != IGNORE
+    logits = model.logits(rows[wanted]).float()
+    return F.cross_entropy(logits, labels[wanted]), (logits.argmax(-1) == labels[wanted]).float().mean()

@@ -1,0 +1,59 @@
+"""Batches: what each row of `[S | x0 | xt]` has to predict, and where the glyphs are."""
+
+import numpy as np
+import pytest
+
+from gravityocr_models.config import DraftConfig
+from gravityocr_models.records import Task
+from gravityocr_models.tokenizer import Tokenizer
+from gravityocr_models.train.batch import GLYPHS, IGNORE, TRAILING, batches, collate, glyph_labels
+from gravityocr_models.train.data import Sample
+from gravityocr_models.train.joint import nano_config
+from gravityocr_models.weights import NANO
+
+END = 0
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.load(NANO / "tokenizer.json")
+
+
+def sample(text: str, width: int = 60) -> Sample:
+    return Sample(np.full((20, width), 255, np.uint8), text, Task.TEXT, (), "test")
+
+
+def test_labels_are_the_next_token(tokenizer: Tokenizer) -> None:
+    texts = ["a short line", "a somewhat longer line, with more tokens in it"]
+    draft = DraftConfig(8, tokenizer.special("<|mask|>"), 1.0)
+    made = collate([sample(t) for t in texts], tokenizer, nano_config(tokenizer), draft, END, np.random.default_rng(3))
+    for row, text in enumerate(texts):
+        ids = tokenizer.encode(text)
+        assert made.answers[row, : len(ids)].tolist() == ids
+        assert made.ar_labels[row].tolist() == ids + [END] + [IGNORE] * (made.answers.shape[1] - len(ids))
+        drafted = [label for label in made.draft_labels[row].tolist() if label != IGNORE]
+        assert drafted == ((ids[1:] + [END] * 99)[: len(drafted)])
+        assert len(ids) <= len(drafted) <= len(ids) + TRAILING
+        last = (len(drafted) + int(made.delta[row])) % draft.bd_size
+        assert last == 0 or len(drafted) == len(ids) + TRAILING
+
+
+def test_batches_share_a_grid_and_keep_to_the_budget(tokenizer: Tokenizer) -> None:
+    rng = np.random.default_rng(0)
+    stream = (sample("x " * int(rng.integers(1, 20)), int(rng.integers(10, 400))) for _ in range(400))
+    draft = DraftConfig(8, tokenizer.special("<|mask|>"), 1.0)
+    made = list(batches(stream, tokenizer, nano_config(tokenizer), draft, END, budget=600, seed=0))
+    assert len(made) > 10
+    for batch in made:
+        rows, columns = batch.grid
+        assert batch.pixels.shape[2:] == (rows * 16, columns * 16)
+        assert len(batch.answers) * rows * columns <= 2 * 600
+
+
+def test_glyphs_are_named_by_the_token_under_their_centre() -> None:
+    glyphs = (("b", 12.0, 5.0), ("a", 3.0, 5.0), ("c", 14.0, 6.0), ("d", 40.0, 20.0), ("e", 900.0, 5.0))
+    labels = glyph_labels(glyphs, (2, 4), 16)
+    assert labels[0].tolist() == [GLYPHS["a"], GLYPHS["b"]]
+    assert labels[4 + 2].tolist() == [GLYPHS["d"], 0]
+    assert labels.sum() == GLYPHS["a"] + GLYPHS["b"] + GLYPHS["d"]
+    assert (glyph_labels((), (1, 2), 16) == IGNORE).all()
