@@ -1,0 +1,162 @@
+"""(region, text) -> block: what a model's answer or the text layer's text needs before it is content, kind by kind.
+
+Line breaks stay as painted, since only the whole document can say what they mean. A text region may turn out to be code
+or a list; its block then says so in its region's kind.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from statistics import median
+
+from gravityocr_cli import tables
+from gravityocr_cli.document import Block, Kind, Line, Region
+from gravityocr_cli.grid import rows_from_lines
+from gravityocr_cli.hyphens import SOFT_HYPHEN
+from gravityocr_cli.lists import looks_like_list
+from gravityocr_cli.textlayer import rows_of
+
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_BREAKS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+_UNWANTED = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_SOFT_INSIDE = re.compile(f"{SOFT_HYPHEN}(?!\\s*(?:\n|$))")
+_FENCE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?```\s*", re.DOTALL)
+_LOOSE_MATH = re.compile(r"(?<![\\$\w])\$[ \t]+([^$\n]*(?:\\[a-zA-Z]|[_^])[^$\n]*?)[ \t]+\$(?![$\d])")
+_SHELLS = (
+    re.compile(r"\$\$(.*)\$\$", re.DOTALL),
+    re.compile(r"\\\[(.*)\\\]", re.DOTALL),
+    re.compile(r"\\\((.*)\\\)", re.DOTALL),
+    re.compile(r"\$([^$]*)\$", re.DOTALL),
+    re.compile(r"\\begin\{(?:equation|displaymath|math)\*?\}(.*)\\end\{(?:equation|displaymath|math)\*?\}", re.DOTALL),
+)
+_NUMBER = r"\(\s*((?:[A-Z]\.?)?[0-9]{1,3}(?:[.\-][0-9]{1,3})*[a-z]?)\s*\)"
+_TEXTED = rf"(?:\\(?:text|mathrm|textrm|mbox)\s*\{{\s*{_NUMBER}\s*\}}|{_NUMBER})"
+_SPACED_NUMBER = re.compile(rf"((?:\\q?quad|\\hfill|\\eqno|\\hspace\{{[^}}]*\}}|\\[,;:!> ]|~|&|\s)+){_TEXTED}\s*$")
+_AFTER_OPERATOR = re.compile(r"(?:^|[=+\-*/<>(,&{]|\\[a-zA-Z]+)\s*[a-zA-Z]?\s*$")
+_CODE_MARKS = frozenset("(){}[]=<>;_/\\\"'#*+|&$@%^~`")
+
+
+def block_of(region: Region, answer: str) -> Block:
+    """The block of a region, from the model's answer or the text layer's text.
+
+    answer: line breaks as painted; for a PICTURE, the image file's relative path.
+    """
+    if region.kind is Kind.PICTURE:
+        return Block(region, answer)
+    text = clean(answer)
+    if region.kind is Kind.TEXT and _is_mono(region.lines) and not _reads_as_prose(text):
+        region = replace(region, kind=Kind.CODE)
+    elif region.kind is Kind.TEXT and looks_like_list(text):
+        region = replace(region, kind=Kind.LIST)
+    chatter = region.kind is Kind.TABLE and tables.has_table(text) and tables.text_around(text)
+    return Block(region, _content(region, text), warnings=("text around the table left out",) if chatter else ())
+
+
+def lost_block(region: Region, reason: str) -> Block:
+    """The block that stands for a region that could not be read. reason: one line for the user."""
+    return Block(region, "", lost=" ".join(clean(reason).split()) or "unknown reason")
+
+
+def clean(text: str) -> str:
+    """NFC without control bytes, ligature glyphs and zero-width signs; soft hyphens only where a line ends in one."""
+    text = _UNWANTED.sub("", _BREAKS.sub("\n", text.translate(_LIGATURES)))
+    return unicodedata.normalize("NFC", _SOFT_INSIDE.sub("", text))
+
+
+def _content(region: Region, text: str) -> str:
+    match region.kind:
+        case Kind.CODE:
+            return _code(text.replace(SOFT_HYPHEN, ""), region.lines)
+        case Kind.FORMULA:
+            return _formula(text.replace(SOFT_HYPHEN, ""))
+        case Kind.TABLE:
+            return _table(text.replace(SOFT_HYPHEN, ""), region.lines)
+        case Kind.LIST:
+            return "\n".join(line.expandtabs(4).rstrip() for line in text.splitlines() if line.strip())
+        case Kind.TITLE | Kind.HEADING:
+            text = "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+            # A model that knows Markdown may mark what the layout has said already.
+            return text if region.lines else re.sub(r"^#{1,6}\s+", "", text)
+        case _:
+            paragraphs = re.split(r"\n[^\S\n]*\n\s*", text.strip())
+            tidy = ("\n".join(" ".join(line.split()) for line in each.splitlines()) for each in paragraphs)
+            return _LOOSE_MATH.sub(r"$\1$", "\n\n".join(tidy))
+
+
+def _table(text: str, lines: Sequence[Line]) -> str:
+    if tables.has_table(text):
+        return tables.to_html(tables.rows_from_html(text))
+    if re.search(r"^\s*\|?\s*:?-{2,}:?\s*\|", text, re.MULTILINE):
+        return tables.to_html(tables.rows_from_pipes(text))
+    return tables.to_html(rows_from_lines(lines) if lines else tables.rows_from_text(text))
+
+
+def _formula(text: str) -> str:
+    """LaTeX without delimiters, an equation number at its end as \\tag{}."""
+    text = "\n".join(line.strip() for line in text.splitlines() if line.strip())
+    shelled = True
+    while shelled:
+        shelled = False
+        for shell in _SHELLS:
+            if match := shell.fullmatch(text):
+                text, shelled = match[1].strip(), True
+    # The starred and numbered forms are displays of their own; inside $$ the inner form is what every renderer takes.
+    text = re.sub(r"\\(begin|end)\{(?:align|eqnarray)\*?\}", r"\\\1{aligned}", text)
+    text = re.sub(r"\\(begin|end)\{gather\*?\}", r"\\\1{gathered}", text)
+    match = _SPACED_NUMBER.search(text)
+    if match and "\\tag" not in text:
+        formula = text[: match.start()]
+        if match[1].strip() or not _AFTER_OPERATOR.search(formula):  # a bare blank may stand in "= f (3)"
+            return f"{formula} \\tag{{{match[2] or match[3]}}}"
+    return text
+
+
+def _code(text: str, lines: Sequence[Line]) -> str:
+    """Code with its line breaks. Indents and blank lines come from the page where the text is the text layer's."""
+    if fenced := _FENCE.fullmatch(text):
+        text = fenced[1]
+    written = [line.expandtabs(4).rstrip() for line in text.splitlines()]
+    rows = rows_of(lines)
+    if rows and [_bare(line) for line in written] == [_bare("".join(line.text for line in row)) for row in rows]:
+        written = _with_indents(rows)
+    while written and not written[0].strip():
+        written.pop(0)
+    while written and not written[-1].strip():
+        written.pop()
+    return "\n".join(written)
+
+
+def _with_indents(rows: Sequence[Sequence[Line]]) -> list[str]:
+    advance = median(line.box.width / len(line.text) for row in rows for line in row if line.text) or 1.0
+    left = min(row[0].box.x0 for row in rows)
+    tops = [row[0].box.y0 for row in rows]
+    pitches = [below - above for above, below in pairwise(tops)]
+    pitch = min((each for each in pitches if each > 0), default=0.0)
+    written: list[str] = []
+    for index, row in enumerate(rows):
+        if index and pitch:
+            written += [""] * min(round(pitches[index - 1] / pitch) - 1, 2)
+        text = ""
+        for piece in row:
+            column = round((piece.box.x0 - left) / advance)
+            text += " " * max(column - len(text), 1 if text else 0) + piece.text
+        written.append(text)
+    return written
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
+
+
+def _is_mono(lines: Sequence[Line]) -> bool:
+    return len(rows_of(lines)) >= 2 and all(line.mono for line in lines)
+
+
+def _reads_as_prose(text: str) -> bool:
+    """Whether typewriter text is a typewriter's: long lines of words, hardly a mark that programs are made of."""
+    marks = sum(character in _CODE_MARKS for character in text)
+    return marks < 0.02 * len(text) and len(text.split()) >= 7 * len(text.splitlines())

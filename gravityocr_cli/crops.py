@@ -1,0 +1,182 @@
+"""(page, region) -> crops: cut, split into strips of a few lines, scaled where a crop would be too large to read.
+
+A crop with many lines asks more of a small model than one with few, so text is read in strips cut at the white between
+lines; the answers are joined with line breaks again. A region without ink gives no crop: a model asked to read nothing
+invents something.
+"""
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gravityocr_cli.document import Box, Kind, Line, Page, Region
+from gravityocr_cli.inkcut import ink_of, runs
+from gravityocr_cli.textlayer import CONTRAST, draft_of, rows_of
+from gravityocr_models.records import Crop, Task
+
+MARGIN_PX = 3  # white around a region, so that no stroke touches the crop's edge
+STRIP_LINES = 6
+Ink = NDArray[np.bool_]
+_TASKS = {Kind.TABLE: Task.TABLE, Kind.FORMULA: Task.FORMULA}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the engine reads well: one image token covers token_px x token_px pixels, a crop has at most max_tokens."""
+
+    token_px: int
+    max_tokens: int
+
+    def tokens(self, height: int, width: int) -> int:
+        return math.ceil(height / self.token_px) * math.ceil(width / self.token_px)
+
+
+def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> tuple[Crop, ...]:
+    """The crops of one region, top to bottom; none where there is nothing to read.
+
+    trust_layer: whether a text layer that the model agrees with is to be kept. Then a table with a sound layer is read
+    as rows of text, whose places give its grid; else it is one crop that is asked for as a table.
+    """
+    pixels, top = _cut_out(page, region.box)
+    if _is_blank(pixels):
+        return ()
+    ink = ink_of(pixels)
+    as_rows = region.kind is Kind.TABLE and trust_layer and draft_of(region.lines) is not None
+    task = Task.TEXT if as_rows else _TASKS.get(region.kind, Task.TEXT)
+    if task is not Task.TEXT:  # an answer in markup is no copy of the layer's lines: no draft
+        return (Crop(_fitted(pixels, limits), task),)
+    scale = page.dpi / 72
+    strips = (
+        _strips_by_rows(region.lines, ink, scale, top, limits) if region.lines else _strips_by_ink(ink, scale, limits)
+    )
+    return tuple(
+        Crop(_fitted(pixels[strip.start : strip.end], limits), task, draft_of(strip.lines))
+        for strip in strips
+        if not _is_blank(pixels[strip.start : strip.end])
+    )
+
+
+def png_of(page: Page, region: Region) -> bytes | None:
+    """The region as a PNG file; None where it shows nothing."""
+    pixels, _ = _cut_out(page, region.box)
+    if _is_blank(pixels):
+        return None
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    return file.getvalue()
+
+
+def _is_blank(pixels: NDArray[np.uint8]) -> bool:
+    """Whether nothing stands out, by the measure that a line of text must pass to be called visible."""
+    return not pixels.size or int(np.max(np.ptp(pixels.reshape(-1, 3), axis=0))) < CONTRAST
+
+
+def _cut_out(page: Page, box: Box) -> tuple[NDArray[np.uint8], int]:
+    """The region's pixels with their margin, and the row of the page that they begin with."""
+    height, width, _ = page.pixels.shape
+    scale = page.dpi / 72
+    x0, x1 = max(0, int(box.x0 * scale) - MARGIN_PX), min(width, math.ceil(box.x1 * scale) + MARGIN_PX)
+    y0, y1 = max(0, int(box.y0 * scale) - MARGIN_PX), min(height, math.ceil(box.y1 * scale) + MARGIN_PX)
+    return np.ascontiguousarray(page.pixels[y0:y1, x0:x1]), y0
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Rows of pixels [start, end) of a region, and the text layer's lines in it."""
+
+    start: int
+    end: int
+    lines: tuple[Line, ...] = ()
+
+
+def _strips_by_rows(lines: Sequence[Line], ink: Ink, scale: float, top: int, limits: Limits) -> list[_Strip]:
+    """Strips of a few of the text layer's rows each; sound rows and unsound ones apart, so that few need reading."""
+    groups = _groups(rows_of(lines))
+    sound = [draft_of(group) is not None for group in groups]
+    edges = [i for i in range(1, len(groups)) if sound[i] != sound[i - 1]]
+    profile = ink.sum(axis=1)
+    middles = [
+        round(sum(line.box.y0 + line.box.y1 for line in group) / 2 / len(group) * scale) - top for group in groups
+    ]
+    pitch = max(len(ink) / len(groups), 1.0)
+    most = max(1, min(STRIP_LINES, int(_cap_px(ink, limits) / pitch)))
+    starts = [0]
+    for a, b in zip([0, *edges], [*edges, len(groups)], strict=True):
+        parts = math.ceil((b - a) / most)
+        starts += [a + (b - a) * part // parts for part in range(1, parts)] + [b]
+    inner = [_whitest(profile, middles[i - 1], middles[i]) for i in starts[1:-1]]
+    cuts = [0, *accumulate(inner, max), len(ink)]
+    return [
+        _Strip(start, end, tuple(line for group in groups[i:j] for line in group))
+        for start, end, i, j in zip(cuts, cuts[1:], starts, starts[1:], strict=False)
+    ]
+
+
+def _groups(rows: list[list[Line]]) -> list[list[Line]]:
+    """Painted rows, those that reach into each other (fractions, limits) taken together."""
+    groups: list[list[Line]] = []
+    for row in rows:
+        y0, y1 = min(line.box.y0 for line in row), max(line.box.y1 for line in row)
+        bottom = max((line.box.y1 for line in groups[-1]), default=y0) if groups else y0
+        if groups and bottom - y0 > 0.5 * (y1 - y0):
+            groups[-1] += row
+        else:
+            groups.append(list(row))
+    return groups
+
+
+def _strips_by_ink(ink: Ink, scale: float, limits: Limits) -> list[_Strip]:
+    """Strips of a few lines each, by the bands of ink; one strip where the region is small enough."""
+    height = len(ink)
+    pitch = _line_pitch(ink, scale)
+    highest = max(min((STRIP_LINES + 0.5) * pitch, _cap_px(ink, limits)), 1.5 * pitch)
+    highest = min(highest, height / math.ceil(height / highest) + 0.75 * pitch)  # strips of like height
+    profile = ink.sum(axis=1)
+    strips, start = [], 0
+    while height - start > highest:
+        end = start + int(highest)
+        cut = _whitest(profile, max(start + 1, start + int(highest / 2), end - int(max(2 * pitch, 4))), end)
+        strips.append(_Strip(start, cut))
+        start = cut
+    return [*strips, _Strip(start, height)]
+
+
+def _whitest(profile: NDArray[np.int64], start: int, end: int) -> int:
+    """The row of pixels to cut before: the middle of the last high white gap in [start, end), else of the least ink."""
+    start = min(max(start, 0), len(profile) - 1)
+    stretch = profile[start : max(end, start + 1)]
+    gaps = runs(stretch == stretch.min())
+    highest = max(b - a for a, b in gaps)
+    a, b = next((a, b) for a, b in reversed(gaps) if b - a >= 0.7 * highest)
+    return int(start + (a + b) // 2)
+
+
+def _cap_px(ink: Ink, limits: Limits) -> int:
+    """How high a strip of the region's width may be."""
+    width = int(ink.shape[1])
+    return max(1, limits.max_tokens // math.ceil(width / limits.token_px)) * limits.token_px
+
+
+def _line_pitch(ink: Ink, scale: float) -> float:
+    """The distance from line to line in pixels."""
+    bands = [(a, b) for a, b in runs(ink.any(axis=1)) if b - a >= 4]
+    if len(bands) > 1:
+        return float(np.median(np.diff([(a + b) / 2 for a, b in bands])))
+    return 12 * scale  # nothing to tell lines by: body text at twelve points
+
+
+def _fitted(pixels: NDArray[np.uint8], limits: Limits) -> NDArray[np.uint8]:
+    """The pixels, made smaller where they would cost more tokens than the cap."""
+    height, width, _ = pixels.shape
+    while limits.tokens(height, width) > limits.max_tokens and max(height, width) > limits.token_px:
+        shrink = min(0.97, math.sqrt(limits.max_tokens / limits.tokens(height, width)))
+        height, width = max(1, int(height * shrink)), max(1, int(width * shrink))
+    if (height, width) == pixels.shape[:2]:
+        return pixels
+    return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.LANCZOS))

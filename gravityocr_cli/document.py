@@ -1,0 +1,99 @@
+"""The records that pages pass through, and the one place that states their units and coordinate frames.
+
+Points are 1/72 inch in the page as displayed: CropBox applied, /Rotate applied, origin at the top left, y down.
+Pixels are the same frame times dpi / 72.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Kind(StrEnum):
+    """What a region is."""
+
+    TITLE = "title"
+    HEADING = "heading"
+    TEXT = "text"
+    LIST = "list"
+    CAPTION = "caption"
+    FOOTNOTE = "footnote"
+    CODE = "code"
+    TABLE = "table"
+    FORMULA = "formula"
+    PICTURE = "picture"
+    HEADER = "header"
+    FOOTER = "footer"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in points: left, top, right, bottom."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def __post_init__(self) -> None:
+        if not (self.x0 <= self.x1 and self.y0 <= self.y1):
+            raise ValueError(f"box is inside out: {self}")
+
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0
+
+    @property
+    def height(self) -> float:
+        return self.y1 - self.y0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One painted line of the text layer. text: as painted, without a line break. size: font size in points."""
+
+    box: Box
+    text: str
+    size: float
+    bold: bool = False
+    mono: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """One rasterised page. number: from 1. pixels: uint8 [H, W, 3], RGB, at `dpi`. lines: painted, visible text only."""
+
+    number: int
+    width: float
+    height: float
+    dpi: float
+    pixels: NDArray[np.uint8]
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class Region:
+    """A place on a page. order: its rank in reading order, from 0. lines: the text layer's lines inside it."""
+
+    page: int
+    order: int
+    kind: Kind
+    box: Box
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class Block:
+    """A region with its content.
+
+    text: plain text, line breaks as painted (TEXT-like kinds), LaTeX without delimiters (FORMULA), HTML (TABLE), or
+        the image file's relative path (PICTURE).
+    lost: why the region could not be read, else "".
+    """
+
+    region: Region
+    text: str
+    lost: str = ""
+    warnings: tuple[str, ...] = field(default=())

@@ -1,0 +1,100 @@
+"""Heading levels: from the numbering, else from the font size among the headings seen so far.
+
+The document's title has level 1 and a section numbered "1" level 2, whether or not there is a title, so that levels do
+not depend on what a first page happened to show.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from gravityocr_cli.document import Block, Kind, Line
+
+LOWEST = 6
+_DECIMAL = re.compile(r"(?:§\s*)?([0-9]{1,2}(?:\.[0-9]{1,3})*)\.?(?=\s|$|[\u3000-\u9fff])")
+_BRACKETED = re.compile(r"\(?[0-9]{1,2}\)\s")
+_APPENDED = re.compile(r"([A-Z](?:\.[0-9]{1,3})+)\.?(?=\s|$)")
+_ROMAN = re.compile(r"(?=[IVX])(X{0,3}(?:IX|IV|V?I{0,3}))\.(?=\s)")
+_LETTER = re.compile(r"([A-Z])\.(?=\s)")
+_NAMED = re.compile(r"(?:chapter|part|appendix|annex|kapitel|teil|anhang)\s+(?:[0-9]{1,3}|[ivxlc]+|[a-z])\b", re.I)
+_DIGITS = "一二三四五六七八九十"
+_CHINESE = re.compile(rf"第[0-9百{_DIGITS}]+([章部编篇节])|[{_DIGITS}]+、|（[{_DIGITS}]+）")
+_UNNUMBERED = frozenset(
+    "abstract acknowledgements acknowledgments acknowledgement acknowledgment references bibliography contents "
+    "introduction conclusion conclusions appendix appendices summary foreword preface index".split()
+)
+
+
+class Outline:
+    """What the headings so far say about the ones to come. Feed each page with `look` before asking for its levels."""
+
+    def __init__(self) -> None:
+        self._titled = False
+        self._roman = False
+        self._letter = ""
+        self._sizes: set[float] = set()  # of headings that no number places, in half points
+        self._numbered: dict[float, int] = {}  # size -> level that a numbered heading of that size had
+
+    def look(self, blocks: Iterable[Block]) -> None:
+        """Takes note of a page's headings."""
+        for block in blocks:
+            if block.region.kind is Kind.HEADING and not block.lost and (size := size_of(block.region.lines)):
+                if (depth := _depth(block.text)) is not None:
+                    self._numbered.setdefault(size, depth + 1)
+                else:
+                    self._sizes.add(size)
+
+    def level(self, block: Block) -> int:
+        """The level of the next title or heading in reading order, 1 to 6."""
+        if block.region.kind is Kind.TITLE:
+            level = 2 if self._titled else 1
+            self._titled = True
+            return level
+        level = self._lettered(block.text) or 1 + (_depth(block.text) or 0)
+        return min(level if level > 1 else self._by_size(block), LOWEST)
+
+    def _lettered(self, text: str) -> int | None:
+        """Level of "IV." and "B.": a letter stands under a Roman numeral where the document has those."""
+        letter, roman = _LETTER.match(text), _ROMAN.match(text)
+        follows = letter is not None and self._letter != "" and ord(letter[1]) == ord(self._letter) + 1
+        if roman and not follows:
+            self._roman, self._letter = True, ""
+            return 2
+        if letter:
+            self._letter = letter[1]
+            return 3 if self._roman else 2
+        if self._roman and _BRACKETED.match(text):
+            return 4
+        return None
+
+    def _by_size(self, block: Block) -> int:
+        size = size_of(block.region.lines)
+        if size in self._numbered:
+            return self._numbered[size]
+        if not size or block.text.strip().rstrip(".:").casefold() in _UNNUMBERED:
+            return 2
+        larger = sorted(other for other in self._sizes if other > size + 0.5)
+        steps = sum(after - before > 0.5 for before, after in pairwise(larger)) + bool(larger)
+        above = max((level for other, level in self._numbered.items() if other > size + 0.5), default=1)
+        return max(2 + steps, above + 1)
+
+
+def size_of(lines: Sequence[Line]) -> float:
+    """Font size that most characters have, to half a point; 0 without lines."""
+    weights: dict[float, int] = {}
+    for line in lines:
+        size = round(line.size * 2) / 2
+        weights[size] = weights.get(size, 0) + len(line.text)
+    return max(weights, key=lambda size: (weights[size], size)) if weights else 0.0
+
+
+def _depth(text: str) -> int | None:
+    """How deep a number puts a heading: 1 for "1" or "Chapter 3", 2 for "1.3" or "A.2"; None without one."""
+    text = text.strip()
+    if match := _DECIMAL.match(text) or _APPENDED.match(text):
+        return match[1].removesuffix(".0").count(".") + 1
+    if match := _CHINESE.match(text):
+        return 2 if match[1] == "节" or match[0].startswith("（") else 1
+    if _NAMED.match(text) or _ROMAN.match(text) or _BRACKETED.match(text):
+        return 1
+    return None

@@ -1,0 +1,170 @@
+"""Page pixels -> blocks, by white gaps alone: for pages without painted text, until a trained detector takes over.
+
+First what is no text by its size goes: dark edges of a scan, rules and frames, pictures. Then a recursive cut of the
+remaining ink at 72 dpi, where a pixel is a point: down a gutter where a clear one exists, else along the white gaps
+that are wider than the gaps between lines.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from gravityocr_cli.document import Box, Kind
+
+_CONTRAST = 48  # grey levels from the ground; bleed-through and watermarks stay under it
+_GUTTER = 6  # points of white that part two columns
+_COLUMN = 80  # points: a narrower piece is a cell or a list mark, not a column
+_TALL = 45  # points: connected ink that is wider and higher than this is no text
+_FIGURE = 30  # points: a smaller piece of ink outside every region is decoration
+_NEAR = 5  # points between parts of one drawing
+_HEADING = 1.3  # times the height of the page's usual line
+_PAD = 1.0  # points around a block: the mask at 72 dpi loses thin ends of letters
+
+Mask = NDArray[np.bool_]
+Bounds = tuple[int, int, int, int]
+
+
+def ink_of(pixels: NDArray[np.uint8]) -> Mask:
+    """uint8 [H, W, 3] -> bool [H, W]: what stands out from the most frequent grey."""
+    grey = pixels.mean(axis=2, dtype=np.float32).astype(np.int16)
+    ground = int(np.bincount(grey.ravel(), minlength=1).argmax()) if grey.size else 255
+    return np.asarray(np.abs(grey - ground) > _CONTRAST)
+
+
+def cut_by_ink(pixels: NDArray[np.uint8], dpi: float) -> list[tuple[Box, Kind]]:
+    """Blocks of a page, in points, in no order: TEXT, HEADING where a few lines are clearly larger, or PICTURE."""
+    mask, scale = _at_72_dpi(ink_of(pixels), dpi)
+    pictures = _take_out_large(mask)
+    blocks: list[Bounds] = []
+    _cut(mask, 0, 0, blocks)
+    lines = [_line_heights(mask[y0:y1, x0:x1]) for x0, y0, x1, y1 in blocks]
+    usual = float(np.median([height for heights in lines for height in heights] or [0]))
+    kinds = [
+        Kind.HEADING
+        if 0 < len(heights) <= 3 and _HEADING * usual < min(heights) and max(heights) < _TALL
+        else Kind.TEXT
+        for heights in lines
+    ]
+    return [
+        (Box(max(0, x0 - _PAD) * scale, max(0, y0 - _PAD) * scale, (x1 + _PAD) * scale, (y1 + _PAD) * scale), kind)
+        for (x0, y0, x1, y1), kind in [*zip(blocks, kinds, strict=True), *((each, Kind.PICTURE) for each in pictures)]
+    ]
+
+
+def pictures_outside(pixels: NDArray[np.uint8], dpi: float, taken: list[Box]) -> list[Box]:
+    """Large ink that no box of `taken` covers, in points: figures that a layout model passed over."""
+    mask, scale = _at_72_dpi(ink_of(pixels), dpi)
+    free = mask.copy()
+    covered = np.zeros_like(mask)
+    for box in taken:
+        rows = slice(max(0, int(box.y0 / scale) - 1), int(box.y1 / scale) + 2)
+        columns = slice(max(0, int(box.x0 / scale) - 1), int(box.x1 / scale) + 2)
+        free[rows, columns] = False
+        covered[rows, columns] = True
+    near = np.ones((2 * _NEAR + 1, 2 * _NEAR + 1), np.bool_)
+    labels, _ = ndimage.label(ndimage.binary_dilation(free, near))
+    labels[~free] = 0  # dilation only ties the parts of a drawing together
+    pictures = []
+    for found in ndimage.find_objects(labels):
+        if found is None:
+            continue
+        rows, columns = found
+        large = rows.stop - rows.start > _FIGURE and columns.stop - columns.start > _FIGURE
+        if large and covered[rows, columns].mean() < 0.4:  # else a frame around text
+            x0, y0, x1, y1 = (edge * scale for edge in (columns.start, rows.start, columns.stop, rows.stop))
+            pictures.append(Box(x0, y0, x1, y1))
+    return pictures
+
+
+def runs(flags: NDArray[np.bool_] | np.bool_) -> list[tuple[int, int]]:
+    """Half-open stretches of true in a 1-d array."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.astype(np.int8), [0]))))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _at_72_dpi(ink: Mask, dpi: float) -> tuple[Mask, float]:
+    """The mask with about a pixel a point, single specks dropped, and the exact points of one of its pixels."""
+    step = max(1, round(dpi / 72))
+    height, width = (ink.shape[0] // step) * step, (ink.shape[1] // step) * step
+    share = ink[:height, :width].reshape(height // step, step, width // step, step).mean(axis=(1, 3))
+    return share > 0.2, step * 72 / dpi
+
+
+def _cut(mask: Mask, x: int, y: int, boxes: list[Bounds]) -> None:
+    """Appends the blocks (x0, y0, x1, y1) of a mask whose top left corner lies at (x, y)."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if len(rows) == 0:
+        return
+    top, left = int(rows[0]), int(columns[0])
+    mask = mask[top : rows[-1] + 1, left : columns[-1] + 1]
+    x, y = x + left, y + top
+    height, width = mask.shape
+    if height < 3 or width < 3:
+        return  # a speck or a rule
+    if (gutter := _gutter(mask)) is not None:
+        _cut(mask[:, :gutter], x, y, boxes)
+        _cut(mask[:, gutter:], x + gutter, y, boxes)
+        return
+    edges = [0, *_block_gaps(mask), height]
+    if len(edges) == 2:
+        boxes.append((x, y, x + width, y + height))
+        return
+    for start, end in pairwise(edges):
+        _cut(mask[start:end], x, y + start, boxes)
+
+
+def _gutter(mask: Mask) -> int | None:
+    """The middle of the widest white column between two pieces wide enough to be columns, each a few lines high."""
+    height, width = mask.shape
+    if height < 60:
+        return None
+    white = runs(mask.sum(axis=0) <= 0.004 * height)
+    wide = [(a, b) for a, b in white if b - a >= _GUTTER and a >= _COLUMN and width - b >= _COLUMN]
+    if not wide:
+        return None
+    a, b = max(wide, key=lambda run: run[1] - run[0])
+    return (a + b) // 2
+
+
+def _block_gaps(mask: Mask) -> list[int]:
+    """The middles of the white rows that are clearly higher than those between lines."""
+    height, width = mask.shape
+    white = [(a, b) for a, b in runs(mask.sum(axis=1) <= 0.002 * width) if a > 0 and b < height]
+    gaps = sorted(b - a for a, b in white)
+    if not gaps:
+        return []
+    usual = gaps[len(gaps) // 2] if len(gaps) > 2 else gaps[0]
+    least = max(4.0, 1.6 * usual) if len(gaps) > 2 else 8.0
+    return [(a + b) // 2 for a, b in white if b - a >= least]
+
+
+def _take_out_large(mask: Mask) -> list[Bounds]:
+    """Erases connected ink that is no text and returns the bounds of what looks like pictures.
+
+    A rule, a frame or a dark edge of the scan is erased for good; large ink with much of its box filled, or with little
+    else in its box (a line drawing), is a picture.
+    """
+    labels, _ = ndimage.label(mask, structure=np.ones((3, 3), np.int8))
+    height, width = mask.shape
+    pictures: list[Bounds] = []
+    for label, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
+        high, wide = rows.stop - rows.start, columns.stop - columns.start
+        if not ((high > _TALL and wide > _TALL) or (min(high, wide) <= 3 and max(high, wide) > _TALL)):
+            continue
+        own = labels[rows, columns] == label
+        others = int(np.count_nonzero(mask[rows, columns])) - int(np.count_nonzero(own))
+        mask[rows, columns] &= ~own
+        at_edge = rows.start == 0 or columns.start == 0 or rows.stop == height or columns.stop == width
+        spans = high > 0.6 * height or wide > 0.6 * width
+        filled = own.mean() > 0.15 or others < 0.5 * own.sum()
+        if min(high, wide) > _TALL and filled and not (at_edge and spans):
+            pictures.append((columns.start, rows.start, columns.stop, rows.stop))
+    return pictures
+
+
+def _line_heights(mask: Mask) -> list[int]:
+    """The heights of a block's bands of ink, those of dots and accents left out."""
+    bands = [b - a for a, b in runs(mask.any(axis=1))]
+    return [band for band in bands if 2 * band > max(bands)]

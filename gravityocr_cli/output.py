@@ -1,0 +1,159 @@
+"""The product on disk: images first, Markdown last, each in one step, or nothing at all.
+
+Everything is staged beside its final place and moved there by `os.replace` when the run is through. A run that is
+killed or fails leaves an older output whole.
+"""
+
+import contextlib
+import errno
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol
+
+from gravityocr_cli.errors import CannotWrite
+
+
+class Product(Protocol):
+    """Where the pieces of one document go."""
+
+    def image(self, name: str, data: bytes) -> str | None:
+        """Takes a picture; returns the path to link from the Markdown, or None where pictures are not wanted."""
+
+    def write(self, piece: str) -> None:
+        """Takes the next piece of the Markdown."""
+
+
+class FileProduct:
+    """A Markdown file and its folder of images. Use as a context: leaving it without an error publishes both."""
+
+    def __init__(self, path: Path, images: bool = True) -> None:
+        self._path = path.resolve() if path.is_symlink() else path
+        self._folder = self._path.with_name(f"{self._path.stem}_images")
+        self._special = path.exists() and not path.is_file() and not path.is_dir()  # /dev/null, a named pipe
+        self._images = images and not self._special
+        self._names: list[str] = []
+
+    def __enter__(self) -> "FileProduct":
+        with _as_cannot_write(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            if self._path.is_dir():
+                raise OSError(errno.EISDIR, "it is a folder")
+            beside = None if self._special else self._path.parent
+            self._stage = Path(tempfile.mkdtemp(prefix=f".{self._path.stem[:80]}.", dir=beside))
+            self._file: BinaryIO = open(self._stage / "document", "wb")
+        return self
+
+    def image(self, name: str, data: bytes) -> str | None:
+        if not self._images:
+            return None
+        with _as_cannot_write(self._folder):
+            _write_synced(self._stage / name, data)
+        self._names.append(name)
+        return f"{self._folder.name}/{name}"
+
+    def write(self, piece: str) -> None:
+        with _as_cannot_write(self._path):
+            self._file.write(to_utf8(piece))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                with _as_cannot_write(self._path):
+                    self._publish()
+        finally:
+            self._file.close()
+            shutil.rmtree(self._stage, ignore_errors=True)
+
+    def _publish(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        if self._names:
+            self._folder.mkdir(exist_ok=True)
+        for name in self._names:
+            os.replace(self._stage / name, self._folder / name)
+        if self._special:
+            self._path.write_bytes((self._stage / "document").read_bytes())
+        else:
+            os.replace(self._stage / "document", self._path)
+
+
+class StdoutProduct:
+    """Markdown to standard output as UTF-8, whatever the locale. Pictures have no place there."""
+
+    def __enter__(self) -> "StdoutProduct":
+        return self
+
+    def image(self, name: str, data: bytes) -> str | None:
+        return None
+
+    def write(self, piece: str) -> None:
+        with _quiet_when_closed():
+            sys.stdout.buffer.write(to_utf8(piece))
+
+    def __exit__(self, *_: object) -> None:
+        with _quiet_when_closed():
+            sys.stdout.buffer.flush()
+
+
+class TextProduct:
+    """Markdown kept in memory, for scoring. Pictures are dropped."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def image(self, name: str, data: bytes) -> str | None:
+        return None
+
+    def write(self, piece: str) -> None:
+        self._pieces.append(piece)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a whole file in one step. Raises CannotWrite."""
+    with _as_cannot_write(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stage = path.with_name(f".{path.name[:80]}.{os.getpid()}.tmp")
+        try:
+            _write_synced(stage, data)
+            os.replace(stage, path)
+        finally:
+            stage.unlink(missing_ok=True)
+
+
+def to_utf8(text: str) -> bytes:
+    """UTF-8 bytes; lone surrogates, which no file may hold, become U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _as_cannot_write(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(path, (error.strerror or str(error)).lower()) from error
+
+
+@contextlib.contextmanager
+def _quiet_when_closed() -> Iterator[None]:
+    """Ends the run without a word when the reader of standard output has gone (`gravityocr ... | head`)."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from error

@@ -1,0 +1,259 @@
+"""A path -> its pages, one at a time. The only file that knows PyMuPDF.
+
+A page comes rendered, with its visible text and with the boxes that PyMuPDF's layout analysis sees, all in one frame:
+points of the page as displayed, turned upright where its text lies on its side. Nothing of a page is kept once the next
+one is asked for. A page that cannot be read is a `LostPage`, not an exception.
+"""
+
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pymupdf
+import pymupdf.layout
+from numpy.typing import NDArray
+from PIL import Image
+
+from gravityocr_cli import errors
+from gravityocr_cli.document import Box, Kind, Page
+from gravityocr_cli.regions import Found
+from gravityocr_cli.textlayer import lines_of
+
+MAX_FILE_BYTES = 4 * 2**30
+MAX_PIXELS = 24_000_000  # a rendered page's; an A4 page at 144 dpi has 2 million
+_KINDS = {
+    "title": Kind.TITLE,
+    "section-header": Kind.HEADING,
+    "text": Kind.TEXT,
+    "list-item": Kind.LIST,
+    "caption": Kind.CAPTION,
+    "footnote": Kind.FOOTNOTE,
+    "table": Kind.TABLE,
+    "formula": Kind.FORMULA,
+    "picture": Kind.PICTURE,
+    "page-header": Kind.HEADER,
+    "page-footer": Kind.FOOTER,
+}
+_TEXT_FLAGS = pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_PRESERVE_WHITESPACE  # ligatures come resolved
+
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A page and what the layout analysis found on it (empty for a page without painted text)."""
+
+    page: Page
+    found: tuple[Found, ...]
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LostPage:
+    """A page that could not be read, and why."""
+
+    number: int
+    reason: str
+
+
+class Source:
+    """An open document. Use as a context.
+
+    Raises the InputError or password error that names the fault, on construction.
+    """
+
+    def __init__(self, path: Path, password: str | None = None) -> None:
+        _check_file(path)
+        self._path = path
+        self._document = _open(path)
+        if self._document.needs_pass and not self._document.authenticate(password or ""):
+            self._document.close()
+            raise errors.PasswordNeeded(path) if password is None else errors.WrongPassword(path)
+        self.count = self._count()
+        self.warnings = ("the file is damaged and was repaired",) if self._document.is_repaired else ()
+
+    def __enter__(self) -> "Source":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._document.close()
+
+    def sheets(self, numbers: Sequence[int], dpi: float) -> Iterator[Sheet | LostPage]:
+        """The pages with these numbers (from 1), rendered at `dpi`, or at less where a page is enormous."""
+        for number in numbers:
+            started = time.perf_counter()
+            try:
+                yield self._sheet(number, dpi, started)
+            except (
+                RuntimeError,
+                ValueError,
+                MemoryError,
+                IndexError,
+                TypeError,
+            ) as error:  # MuPDF's own are RuntimeError
+                yield LostPage(number, f"cannot be rendered: {(str(error) or repr(error)).splitlines()[0]}")
+            pymupdf.TOOLS.store_shrink(100)
+
+    def _count(self) -> int:
+        try:
+            count = int(self._document.page_count)
+        except RuntimeError as error:
+            raise errors.DamagedInput(self._path) from error
+        if count == 0:
+            raise errors.DamagedInput(self._path) if self._document.is_repaired else errors.NoPages(self._path)
+        return count
+
+    def _sheet(self, number: int, dpi: float, started: float) -> Sheet:
+        page = self._document[number - 1]
+        if not self._document.is_pdf:
+            return _image_sheet(page, self._path, number, dpi, started)
+        _check_content(self._document, page)
+        page = _upright(self._document, page)
+        pixels, dpi = _render(page, dpi / 72)
+        frame = Box(0, 0, page.rect.width, page.rect.height)
+        lines = lines_of(page.get_text("dict", flags=_TEXT_FLAGS), frame, pixels, dpi, hidden=_is_scan(page))
+        found, warnings = _layout(page) if lines else ((), ())
+        record = Page(number, frame.x1, frame.y1, dpi, pixels, lines)
+        return Sheet(record, found, time.perf_counter() - started, warnings)
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise errors.MissingInput(path)
+    try:
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            head = file.read(1024)
+    except OSError as error:
+        raise errors.InputError(f"{path}: cannot be read ({(error.strerror or str(error)).lower()})") from error
+    if size == 0:
+        raise errors.EmptyInput(path)
+    if size > MAX_FILE_BYTES:
+        raise errors.InputTooLarge(path, size, MAX_FILE_BYTES)
+    if b"%PDF-" not in head and not head.startswith(
+        (b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"BM", b"RIFF")
+    ):
+        raise errors.NotADocument(path)
+
+
+def _open(path: Path) -> pymupdf.Document:
+    with open(path, "rb") as file:
+        is_pdf = b"%PDF-" in file.read(1024)
+    try:
+        if not is_pdf:
+            Image.open(path).close()
+        return pymupdf.open(path, filetype="pdf" if is_pdf else None)
+    except (RuntimeError, OSError) as error:
+        raise (errors.DamagedInput(path) if is_pdf else errors.NotADocument(path)) from error
+
+
+def _check_content(document: pymupdf.Document, page: pymupdf.Page) -> None:
+    """Raises ValueError where a part of the page is missing from the file: MuPDF shows a blank page then."""
+    if document.xref_object(page.xref).strip() == "null":
+        raise ValueError("its object is missing from the file")
+    kind, value = document.xref_get_key(page.xref, "Contents")
+    streams = [int(number) for number in re.findall(r"(\d+) 0 R", value)] if kind in ("xref", "array") else []
+    if len(streams) == 1 and not document.xref_is_stream(streams[0]):
+        streams = [int(number) for number in re.findall(r"(\d+) 0 R", document.xref_object(streams[0]))] or streams
+    if not all(document.xref_is_stream(stream) for stream in streams):
+        raise ValueError("its content is missing from the file")
+
+
+def _upright(document: pymupdf.Document, page: pymupdf.Page) -> pymupdf.Page:
+    """The page in its displayed frame, without rotation left, turned so that most of its text runs left to right."""
+    shown = page.rotation
+    page.set_rotation(0)  # the frame in which PyMuPDF reports text in any case
+    turn = _text_angle(page.get_text("dict", flags=_TEXT_FLAGS))
+    shown = shown if turn is None else -turn % 360
+    if shown == 0:
+        return page
+    width, height = page.rect.width, page.rect.height
+    if shown in (90, 270):
+        width, height = height, width
+    copy = pymupdf.open()  # a plain page with this one drawn on it: one frame for text, layout and pixels
+    turned = copy.new_page(width=width, height=height)
+    turned.show_pdf_page(turned.rect, document, page.number, rotate=-shown)
+    turned.owner = copy  # a page does not keep its document alive
+    return turned
+
+
+def _text_angle(raw: dict[str, Any]) -> int | None:
+    """Where most of the text runs to: 0 right, 90 down, 180 left, 270 up; None with too little text to tell."""
+    turns = Counter[int]()
+    for block in raw["blocks"]:
+        for line in block.get("lines", ()):
+            across, down = line["dir"]
+            angle = round(math.degrees(math.atan2(down, across)) / 90) * 90 % 360
+            turns[angle] += sum(len(span["text"].strip()) for span in line["spans"])
+    if turns.total() < 20:
+        return None
+    angle, count = turns.most_common(1)[0]
+    return angle if count >= 0.8 * turns.total() else None
+
+
+def _render(page: pymupdf.Page, zoom: float) -> tuple[NDArray[np.uint8], float]:
+    """Pixels uint8 [H, W, 3] and their dpi, where a point of the page is 1/72 inch. Bounded by MAX_PIXELS."""
+    area = page.rect.width * page.rect.height
+    if not 0 < area < math.inf:
+        raise ValueError("the page has no area")
+    zoom = min(zoom, math.sqrt(MAX_PIXELS / area), MAX_PIXELS / 2 / max(page.rect.width, page.rect.height))
+    pymupdf.TOOLS.set_aa_level(8)  # the layout analysis of the page before switched it off
+    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csRGB, alpha=False)
+    rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
+    pixels = rows[:, : pixmap.width * 3].reshape(pixmap.height, pixmap.width, 3).copy()
+    return pixels, zoom * 72
+
+
+def _is_scan(page: pymupdf.Page) -> bool:
+    """Whether one picture covers most of the page, so that hidden text on it is an OCR layer."""
+    for image in page.get_image_info():
+        if (pymupdf.Rect(image["bbox"]) & page.rect).get_area() >= 0.6 * page.rect.get_area():
+            return True
+    return False
+
+
+def _layout(page: pymupdf.Page) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+    try:
+        page.get_layout()
+    except Exception as error:  # a foreign model: whatever it raises, the page's lines still make regions
+        return (), (f"layout analysis failed: {error!r}",)
+    found = []
+    for x0, y0, x1, y1, label in page.layout_information or ():
+        if x0 < x1 and y0 < y1:
+            found.append(Found(Box(float(x0), float(y0), float(x1), float(y1)), _KINDS.get(label, Kind.TEXT)))
+    return tuple(found), ()
+
+
+def _image_sheet(page: pymupdf.Page, path: Path, number: int, dpi: float, started: float) -> Sheet:
+    """An image file's page: its size in points follows from its own dpi where that is believable."""
+    with Image.open(path) as image:
+        if number > 1:
+            image.seek(number - 1)
+        width, height = image.size
+        stated: Any = image.info.get("dpi", (0, 0))
+    own = image_dpi(width, height, float(stated[0]))
+    scale = page.rect.width * own / 72 / width  # MuPDF's points for one of ours
+    pixels, rendered = _render(page, dpi / 72 / scale)
+    record = Page(number, width * 72 / own, height * 72 / own, rendered * scale, pixels)
+    return Sheet(record, (), time.perf_counter() - started)
+
+
+def image_dpi(width: int, height: int, stated: float) -> float:
+    """The dpi of an image of this many pixels: what it states, else what makes it a page of eleven inches.
+
+    A small image is a piece of a screen or of a page at 72 dpi. Less than 100 is not believed: programs write 72 and 96
+    unasked, into scans as well.
+    """
+    longer = max(width, height)
+    if stated >= 100 and longer / stated <= 30:
+        return stated
+    return min(max(longer / 11, 72.0), 600.0)

@@ -1,0 +1,120 @@
+"""Clean-up of answers, kind by kind."""
+
+import pytest
+
+from gravityocr_cli.blocks import block_of, clean, lost_block
+from gravityocr_cli.document import Box, Kind, Line, Region
+
+
+def region(kind: Kind, *lines: Line) -> Region:
+    return Region(1, 0, kind, Box(0, 0, 400, 400), lines)
+
+
+def mono(text: str, column: int, row: int) -> Line:
+    x0, y0 = 72 + 6.6 * column, 100 + 13.2 * row
+    return Line(Box(x0, y0, x0 + 6.6 * len(text), y0 + 12), text, 11.0, mono=True)
+
+
+def content(kind: Kind, answer: str, *lines: Line) -> str:
+    return block_of(region(kind, *lines), answer).text
+
+
+def test_clean() -> None:
+    assert clean("e\u0301ﬃcient\x00 \x1bcafe\u0301\ufeff\r\nnext\u2028last\x85") == "éfficient café\nnext\nlast\n"
+    assert clean("soft\u00adware ends soft\u00ad\nly") == "software ends soft\u00ad\nly"
+    assert clean("\ud800a\ufffe") == "a"
+    assert clean("👩‍🔬 漢字") == "👩‍🔬 漢字"  # the joiner in the emoji stays
+
+
+def test_text_keeps_painted_lines_and_paragraphs() -> None:
+    assert content(Kind.TEXT, "  one\ttwo  \nthree\n \n\n\nfour ") == "one two\nthree\n\nfour"
+    assert content(Kind.TEXT, "so $ \\alpha_1 $ costs 5 $ and 6 $ more") == "so $\\alpha_1$ costs 5 $ and 6 $ more"
+
+
+def test_headings_lose_a_model_s_hashes_only() -> None:
+    line = Line(Box(0, 0, 9, 9), "# of items", 12)
+    assert content(Kind.HEADING, "## Results\n") == "Results"
+    assert content(Kind.HEADING, "# of items", line) == "# of items"
+
+
+PYTHON = ["import sys", "def f(x):", "if x:", "return {", "'a': 1,", "}", "return None", "if __name__:", "f(1)"]
+COLUMNS = [0, 0, 4, 8, 12, 8, 4, 0, 4]
+
+
+def test_case_11_indents_come_from_the_page() -> None:
+    lines = [mono(text, column, row) for row, (text, column) in enumerate(zip(PYTHON, COLUMNS, strict=True))]
+    expected = "\n".join(" " * column + text for text, column in zip(PYTHON, COLUMNS, strict=True))
+    block = block_of(region(Kind.TEXT, *lines), "\n".join(PYTHON))
+    assert block.region.kind is Kind.CODE
+    assert block.text == expected
+    assert content(Kind.CODE, "\n".join(PYTHON), *lines) == expected
+
+
+def test_blank_code_lines_come_from_the_page_too() -> None:
+    lines = [mono("a = 1", 0, 0), mono("b = 2", 0, 1), mono("c = 3", 0, 3)]
+    assert content(Kind.CODE, "a = 1\nb = 2\nc = 3", *lines) == "a = 1\nb = 2\n\nc = 3"
+
+
+def test_code_that_a_model_read_keeps_its_own_indents() -> None:
+    lines = [mono("a = 1", 0, 0), mono("b = 2", 4, 1)]
+    assert content(Kind.CODE, "```python\nif a:\n\tb = 3\n```", *lines) == "if a:\n    b = 3"
+    assert content(Kind.CODE, "\n\n  x\n y \n") == "  x\n y"
+
+
+def test_typewriter_prose_is_no_code() -> None:
+    prose = "It was a dark and stormy night, and the rain\nfell in torrents all over the city of London."
+    lines = [mono(text, 0, row) for row, text in enumerate(prose.splitlines())]
+    assert block_of(region(Kind.TEXT, *lines), prose).region.kind is Kind.TEXT
+
+
+def test_bulleted_text_is_a_list() -> None:
+    block = block_of(region(Kind.TEXT), "• one\n\n  • two")
+    assert block.region.kind is Kind.LIST
+    assert block.text == "• one\n  • two"
+
+
+@pytest.mark.parametrize(
+    ("answer", "latex"),
+    [
+        ("$$ x^2 $$", "x^2"),
+        ("\\[\nx\n\n+ y\n\\]", "x\n+ y"),
+        ("$x$", "x"),
+        ("\\begin{equation}\nE = mc^2\n\\end{equation}", "E = mc^2"),
+        ("$$\\begin{align*} a &= b \\\\ c &= d \\end{align*}$$", "\\begin{aligned} a &= b \\\\ c &= d \\end{aligned}"),
+        ("E = mc^{2} \\quad (3)", "E = mc^{2} \\tag{3}"),
+        ("E = m \\qquad \\text{(A.3)}", "E = m \\tag{A.3}"),
+        ("a + b = c^2 (12a)", "a + b = c^2 \\tag{12a}"),
+        ("y = f (3)", "y = f (3)"),
+        ("y = f(3)", "y = f(3)"),
+        ("y = \\Gamma (3)", "y = \\Gamma (3)"),
+        ("x \\tag{1} (2)", "x \\tag{1} (2)"),
+        ("$$$$", ""),
+    ],
+)
+def test_formulas(answer: str, latex: str) -> None:
+    assert content(Kind.FORMULA, answer) == latex
+
+
+def test_tables() -> None:
+    block = block_of(region(Kind.TABLE), "Sure: <table><tr><td>a")
+    assert block.text == "<table>\n<tr><td>a</td></tr>\n</table>"
+    assert block.warnings == ("text around the table left out",)
+    cells = (Line(Box(0, 0, 20, 10), "k", 10), Line(Box(90, 0, 110, 10), "v", 10))
+    assert content(Kind.TABLE, "k v", *cells) == "<table>\n<tr><td>k</td><td>v</td></tr>\n</table>"
+    assert (
+        content(Kind.TABLE, "k  v\n1  2")
+        == "<table>\n<tr><td>k</td><td>v</td></tr>\n<tr><td>1</td><td>2</td></tr>\n</table>"
+    )
+    assert content(Kind.TABLE, "|a|b|\n|--|--|\n|1|2|").count("<th>") == 2
+    assert content(Kind.TABLE, "") == ""
+
+
+def test_pictures_keep_their_path() -> None:
+    path = "a_images/p1 cafe\u0301.png"
+    assert content(Kind.PICTURE, path) == path
+
+
+def test_lost() -> None:
+    block = lost_block(region(Kind.TABLE), " too\nlong ")
+    assert (block.text, block.lost) == ("", "too long")
+    assert lost_block(region(Kind.TEXT), "").lost == "unknown reason"

@@ -1,0 +1,103 @@
+import io
+from dataclasses import replace
+
+import numpy as np
+import pymupdf
+import pytest
+from PIL import Image
+
+from gravityocr_cli.crops import MARGIN_PX, STRIP_LINES, Limits, crops_of, png_of
+from gravityocr_cli.document import Box, Kind, Line, Page, Region
+from gravityocr_cli.textlayer import UNSOUND
+from gravityocr_models.records import Task
+
+LIMITS = Limits(16, 1024)
+
+
+def page_with(lines: int, width: float = 300, size: float = 10) -> tuple[Page, Region]:
+    """A page of numbered lines 14 points apart, with its text layer, and the region that holds them."""
+    document = pymupdf.open()
+    sheet = document.new_page(width=612, height=792)
+    painted = []
+    for i in range(lines):
+        text = f"line {i} of the text"
+        sheet.insert_text((50, 60 + 14 * i), text, fontsize=size)
+        painted.append(Line(Box(50, 50 + 14 * i, 50 + width, 62 + 14 * i), text, size))
+    pixmap = sheet.get_pixmap(dpi=144)
+    pixels = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
+    region = Region(1, 0, Kind.TEXT, Box(50, 50, 50 + width, 62 + 14 * max(lines - 1, 0)), tuple(painted))
+    return Page(1, 612, 792, 144, pixels, tuple(painted)), region
+
+
+def test_a_small_region_is_one_crop_with_a_margin() -> None:
+    page, region = page_with(3)
+    (crop,) = crops_of(page, region, LIMITS, True)
+    assert crop.pixels.shape == (80 + 2 * MARGIN_PX, 600 + 2 * MARGIN_PX, 3)
+    assert crop.task is Task.TEXT
+    assert crop.draft == "line 0 of the text\nline 1 of the text\nline 2 of the text"
+
+
+@pytest.mark.parametrize("with_lines", [True, False])
+def test_strips_are_cut_at_white_and_lose_nothing(with_lines: bool) -> None:
+    page, region = page_with(20)
+    crops = crops_of(page, region if with_lines else replace(region, lines=()), LIMITS, True)
+    assert len(crops) == 4
+    assert sum(crop.pixels.shape[0] for crop in crops) == 2 * (278) + 2 * MARGIN_PX
+    for crop in crops:
+        assert (crop.pixels[[0, -1]] == 255).all()
+    if with_lines:
+        drafts = [str(crop.draft).splitlines() for crop in crops]
+        assert [line for draft in drafts for line in draft] == [line.text for line in region.lines]
+        assert max(map(len, drafts)) <= STRIP_LINES
+    else:
+        assert all(crop.draft is None for crop in crops)
+
+
+def test_an_unsound_line_is_read_alone() -> None:
+    page, region = page_with(5)
+    lines = list(region.lines)
+    lines[2] = replace(lines[2], text=f"line 2 {UNSOUND}")
+    crops = crops_of(page, replace(region, lines=tuple(lines)), LIMITS, True)
+    assert [crop.draft for crop in crops] == [
+        "line 0 of the text\nline 1 of the text",
+        None,
+        "line 3 of the text\nline 4 of the text",
+    ]
+
+
+def test_the_token_cap_makes_more_strips() -> None:
+    page, region = page_with(6)
+    crops = crops_of(page, region, Limits(16, 160), True)
+    assert len(crops) > 1
+    assert all(Limits(16, 160).tokens(*crop.pixels.shape[:2]) <= 160 for crop in crops)
+
+
+def test_a_region_without_ink_gives_no_crop() -> None:
+    page, _ = page_with(0)
+    assert crops_of(page, Region(1, 0, Kind.TEXT, Box(50, 50, 500, 300)), LIMITS, True) == ()
+    assert png_of(page, Region(1, 0, Kind.PICTURE, Box(50, 50, 500, 300))) is None
+
+
+@pytest.mark.parametrize(("kind", "task"), [(Kind.TABLE, Task.TABLE), (Kind.FORMULA, Task.FORMULA)])
+def test_tables_and_formulas_are_one_crop_made_to_fit(kind: Kind, task: Task) -> None:
+    page, region = page_with(20)
+    for limit in (100_000, 300):
+        limits = Limits(16, limit)
+        (crop,) = crops_of(page, replace(region, kind=kind), limits, False)
+        height, width, _ = crop.pixels.shape
+        assert (crop.task, crop.draft) == (task, None)
+        assert limits.tokens(height, width) <= limit
+        assert width / height == pytest.approx(606 / 562, rel=0.05)
+
+
+def test_a_table_with_a_sound_layer_that_may_be_kept_is_read_as_rows() -> None:
+    page, region = page_with(2)
+    (crop,) = crops_of(page, replace(region, kind=Kind.TABLE), LIMITS, True)
+    assert (crop.task, crop.draft) == (Task.TEXT, "line 0 of the text\nline 1 of the text")
+
+
+def test_a_picture_file_shows_the_region() -> None:
+    page, region = page_with(3)
+    data = png_of(page, region)
+    assert data is not None
+    assert Image.open(io.BytesIO(data)).size == (606, 86)

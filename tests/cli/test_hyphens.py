@@ -1,0 +1,67 @@
+"""Line ends: blanks, hyphens by the document's own words, scripts without blanks."""
+
+from collections import Counter
+
+import pytest
+
+from gravityocr_cli.hyphens import ends_broken, join, join_lines, words_in
+
+
+def seen(*lines: str) -> Counter[str]:
+    return Counter(words_in(lines))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["one line", "and another"], "one line and another"),
+        (["the algo-", "rithms run"], "the algorithms run"),
+        (["extract n-", "tridecanal from"], "extract n-tridecanal from"),
+        (["a 2-", "dimensional grid"], "a 2-dimensional grid"),
+        (["in mid-", "to late summer"], "in mid- to late summer"),
+        (["in mid- to", "late summer"], "in mid- to late summer"),
+        (["the Anglo-", "American treaty"], "the Anglo-American treaty"),
+        (["during COVID-", "19 waves"], "during COVID-19 waves"),
+        (["a dash --", "then more"], "a dash -- then more"),
+        (["tight dash—", "then more"], "tight dash—then more"),
+        (["pages 3–", "5 only"], "pages 3–5 only"),
+        (["soft\u00ad", "ware"], "software"),
+        (["very nar-", "row col-", "umns"], "very narrow columns"),
+        (["see http://a.org/x-", "y for"], "see http://a.org/x-y for"),
+        (["文書の変", "換です。", "次の行"], "文書の変換です。次の行"),
+        (["使用", "Python 编写"], "使用 Python 编写"),
+        (["한국어 문장", "입니다"], "한국어 문장 입니다"),
+        (["", "text"], "text"),
+        ([], ""),
+    ],
+)
+def test_joins_without_vocabulary(lines: list[str], expected: str) -> None:
+    assert join_lines(lines, {}) == expected
+
+
+def test_vocabulary_decides() -> None:
+    words = seen("blood-feeding insects and algorithms", "re-creation once, recreation", "recreation")
+    assert join("of blood-", "feeding flies", words) == "of blood-feeding flies"
+    assert join("new Algo-", "rithms", words) == "new Algorithms"
+    assert join("re-", "creation", words) == "recreation"  # the more frequent spelling
+    assert join("DNA-", "RNA", seen("dnarna")) == "DNARNA"  # what the document spells wins over any rule
+
+
+def test_chained_compounds_stay_where_their_parts_are_words() -> None:
+    words = seen("the art of it", "state")
+    assert join("state-of-the-", "art", words) == "state-of-the-art"
+    assert join("well-estab-", "lished", words) == "well-established"
+
+
+def test_broken_words_are_no_vocabulary() -> None:
+    words = seen("the algo-", "rithms are self-made here")
+    assert "algo" not in words
+    assert "rithms" not in words
+    assert words["self-made"] == words["self"] == words["made"] == 1
+
+
+def test_ends_broken() -> None:
+    assert ends_broken("algo-")
+    assert ends_broken("soft\u00ad")
+    assert not ends_broken("a dash -")
+    assert not ends_broken("done.")

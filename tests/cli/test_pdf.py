@@ -1,0 +1,189 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pymupdf
+import pytest
+
+from gravityocr_cli import errors
+from gravityocr_cli.pdf import MAX_PIXELS, LostPage, Sheet, Source, image_dpi
+
+MakePdf = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("no_layout")
+
+
+def sheet_of(path: Path, number: int = 1) -> Sheet:
+    with Source(path) as source:
+        (sheet,) = source.sheets((number,), 144.0)
+    assert isinstance(sheet, Sheet), sheet
+    return sheet
+
+
+def words(page: Any) -> None:
+    page.insert_text((100, 40), "outside the crop box")
+    page.insert_text((100, 200), "Inside words of a page")
+    page.draw_rect((300, 300, 400, 600), fill=(1, 0, 0))
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+@pytest.mark.parametrize("cropped", [False, True])
+def test_boxes_lie_on_the_pixels_of_their_text(make_pdf: MakePdf, rotation: int, cropped: bool) -> None:
+    def paint(page: Any) -> None:
+        for y in (200, 230, 260):
+            page.insert_text((100, y), "Inside words of a page", fontsize=14)
+        page.insert_text((100, 40), "outside the crop box")
+        if cropped:
+            page.set_cropbox(pymupdf.Rect(50, 81, 600, 700))
+        page.set_rotation(rotation)
+
+    page = sheet_of(make_pdf(paint)).page
+    inside = [line for line in page.lines if line.text == "Inside words of a page"]
+    assert len(inside) == 3
+    assert any("outside" in line.text for line in page.lines) is not cropped
+    assert (page.width > page.height) is False  # sideways text has been turned upright
+    dark = page.pixels.min(axis=2) < 128
+    scale = page.dpi / 72
+    for line in inside:
+        box = line.box
+        assert box.width > 5 * box.height
+        ink = dark[int(box.y0 * scale) : int(box.y1 * scale), int(box.x0 * scale) : int(box.x1 * scale)]
+        assert ink[:, : ink.shape[1] // 8].any()
+        assert ink[:, -ink.shape[1] // 8 :].any()
+        dark[int(box.y0 * scale) - 1 : int(box.y1 * scale) + 1, int(box.x0 * scale) - 2 : int(box.x1 * scale) + 2] = (
+            False
+        )
+    assert cropped is False or not dark.any()
+
+
+def test_rotation_without_text_to_tell_is_what_the_viewer_shows(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        page.draw_rect((10, 10, 60, 60), fill=(0, 0, 0))
+        page.set_rotation(90)
+
+    page = sheet_of(make_pdf(paint)).page
+    assert (page.width, page.height) == (792, 612)
+    assert page.pixels[:124, -124:].min() == 0  # the top left corner is shown at the top right
+    assert page.pixels[:, :-124].min() == 255
+
+
+def test_rendering_is_antialiased_on_every_page(make_pdf: MakePdf) -> None:
+    path = make_pdf(words, words)
+    with Source(path) as source:
+        greys = [
+            len(np.unique(sheet.page.pixels)) for sheet in source.sheets((1, 2), 144.0) if isinstance(sheet, Sheet)
+        ]
+    assert greys[0] == greys[1] > 16
+
+
+@pytest.mark.parametrize(("width", "height"), [(14400, 14400), (1, 66000), (3, 3)])
+def test_pixels_are_bounded_whatever_the_page(make_pdf: MakePdf, width: float, height: float) -> None:
+    page = sheet_of(make_pdf(lambda page: None, width=width, height=height)).page
+    assert 0 < page.pixels.shape[0] * page.pixels.shape[1] <= MAX_PIXELS * 1.01
+    assert page.lines == ()
+
+
+@pytest.mark.parametrize("part", ["page", "content"])
+def test_a_page_with_a_part_missing_is_lost_and_the_others_are_not(make_pdf: MakePdf, part: str) -> None:
+    data = make_pdf(words, words, words).read_bytes()
+    with pymupdf.open(stream=data) as document:
+        page = document[1]
+        xref = page.xref if part == "page" else page.get_contents()[0]
+    start = data.index(b"\n%d 0 obj" % xref) + 1
+    end = data.index(b"endobj", start)
+    path = make_pdf(words, name="gone.pdf")
+    path.write_bytes(data[:start] + (b"%d 0 obj\nnull\n" % xref).ljust(end - start) + data[end:])
+    with Source(path) as source:
+        sheets = list(source.sheets(range(1, source.count + 1), 144.0))
+    assert [type(sheet) for sheet in sheets] == [Sheet, LostPage, Sheet]
+
+
+def test_a_page_that_raises_becomes_a_record(make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make_pdf(words, words, words)
+    render = pymupdf.Page.get_pixmap
+
+    def broken(page: Any, *args: Any, **kwargs: Any) -> Any:
+        if page.number == 1:
+            raise RuntimeError("syntax error\nin content stream")
+        return render(page, *args, **kwargs)
+
+    monkeypatch.setattr(pymupdf.Page, "get_pixmap", broken)
+    with Source(path) as source:
+        sheets = list(source.sheets((1, 2, 3), 144.0))
+    assert sheets[1] == LostPage(2, "cannot be rendered: syntax error")
+    assert isinstance(sheets[0], Sheet)
+    assert isinstance(sheets[2], Sheet)
+
+
+def test_an_image_is_a_page_of_its_own_size(tmp_path: Path) -> None:
+    pixmap = pymupdf.Pixmap(pymupdf.csRGB, (0, 0, 1275, 1650), False)
+    pixmap.clear_with(255)
+    pixmap.save(tmp_path / "scan.png")
+    page = sheet_of(tmp_path / "scan.png").page
+    assert (round(page.width), round(page.height)) == (612, 792)
+    assert page.pixels.shape == (1584, 1224, 3)
+    assert page.dpi == pytest.approx(144)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "stated", "dpi"),
+    [(2550, 3300, 0, 300), (2480, 3508, 300, 300), (2550, 3300, 72, 300), (500, 45, 0, 72), (1200, 800, 200, 200)],
+)
+def test_image_dpi(width: int, height: int, stated: float, dpi: float) -> None:
+    assert image_dpi(width, height, stated) == pytest.approx(dpi, rel=0.02)
+
+
+def test_every_fault_has_its_own_error(make_pdf: MakePdf, tmp_path: Path) -> None:
+    whole = make_pdf(words).read_bytes()
+    cases: dict[str, tuple[bytes | None, type[errors.GravityOcrError]]] = {
+        "missing.pdf": (None, errors.MissingInput),
+        "empty.pdf": (b"", errors.EmptyInput),
+        "page.html.pdf": (b"<html><body>no</body></html>", errors.NotADocument),
+        "noise.pdf": (bytes(range(1, 256)) * 4, errors.NotADocument),
+        "cut.pdf": (whole[:200], errors.DamagedInput),
+        "broken.png": (b"\x89PNG\r\n\x1a\n" + bytes(64), errors.NotADocument),
+    }
+    messages = set()
+    for name, (data, kind) in cases.items():
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+        with pytest.raises(kind) as caught:
+            Source(tmp_path / name)
+        assert name in str(caught.value)
+        assert caught.value.exit_code == 3
+        messages.add(str(caught.value).replace(name, ""))
+    assert len(messages) == 4
+
+
+def test_a_document_without_pages(tmp_path: Path) -> None:
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[]/Count 0>>"]
+    data, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(data))
+        data += b"%d 0 obj%s\nendobj\n" % (number, body)
+    start = len(data)
+    data += b"xref\n0 3\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    data += b"trailer<</Size 3/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % start
+    (tmp_path / "none.pdf").write_bytes(data)
+    with pytest.raises(errors.NoPages):
+        Source(tmp_path / "none.pdf")
+
+
+def test_passwords(make_pdf: MakePdf) -> None:
+    lock = {"encryption": pymupdf.PDF_ENCRYPT_AES_256, "owner_pw": "owner", "user_pw": "user"}
+    path = make_pdf(words, name="locked.pdf", **lock)
+    with pytest.raises(errors.PasswordNeeded):
+        Source(path)
+    with pytest.raises(errors.WrongPassword):
+        Source(path, "guess")
+    with Source(path, "user") as source:
+        assert source.count == 1
+    owner_only = make_pdf(words, name="open.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="")
+    with Source(owner_only) as source:
+        assert source.count == 1
+
+
+def test_too_large(make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gravityocr_cli.pdf.MAX_FILE_BYTES", 100)
+    with pytest.raises(errors.InputTooLarge):
+        Source(make_pdf(words))

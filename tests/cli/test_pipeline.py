@@ -1,0 +1,181 @@
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+
+from gravityocr_cli import errors, pipeline
+from gravityocr_cli.output import FileProduct, TextProduct
+from gravityocr_cli.pipeline import convert
+from gravityocr_cli.report import Method, PageReport
+from gravityocr_cli.settings import Decode, PageRanges, Settings, TextLayer
+from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
+
+MakePdf = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("no_layout")
+
+
+def page(text: str) -> Callable[[Any], None]:
+    return lambda page: page.insert_text((72, 100), text, fontsize=11)
+
+
+def run(path: Path, engine: Any, **settings: Any) -> tuple[str, Any]:
+    product = TextProduct()
+    report = convert(path, product, lambda: engine, Settings(**settings))
+    return product.text, report
+
+
+def test_pages_come_in_order_and_are_read_together(make_pdf: MakePdf, engine: Any) -> None:
+    done: list[tuple[PageReport, int]] = []
+    product = TextProduct()
+    path = make_pdf(*(page(f"Page number {i} ends here.") for i in range(5)))
+    report = convert(path, product, lambda: engine, Settings(), lambda page, total: done.append((page, total)))
+    assert product.text.split("\n\n")[0] == "Page number 0 ends here."
+    assert [product.text.index(f"number {i}") for i in range(5)] == sorted(
+        product.text.index(f"number {i}") for i in range(5)
+    )
+    assert engine.batches == [5]
+    assert [(page.page, total) for page, total in done] == [(i, 5) for i in range(1, 6)]
+    assert report.lost_parts == 0
+    assert [region.method for each in report.pages for region in each.regions] == [Method.LAYER] * 5
+
+
+def test_the_window_is_bounded_in_pages_and_in_crops(
+    make_pdf: MakePdf, engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_pdf(*(page(f"Page {i}.") for i in range(7)))
+    monkeypatch.setattr(pipeline, "WINDOW_CROPS", 3)
+    run(path, engine)
+    assert engine.batches == [3, 3, 1]
+    monkeypatch.setattr(pipeline, "WINDOW_CROPS", 100)
+    monkeypatch.setattr(pipeline, "WINDOW_PAGES", 5)
+    engine.batches.clear()
+    run(path, engine)
+    assert engine.batches == [5, 2]
+
+
+def test_only_the_pages_asked_for(make_pdf: MakePdf, engine: Any) -> None:
+    path = make_pdf(*(page(f"Page {i}.") for i in range(1, 6)))
+    text, report = run(path, engine, pages=PageRanges.parse("2,4-end"))
+    assert [each.page for each in report.pages] == [2, 4, 5]
+    assert "Page 1." not in text
+    with pytest.raises(errors.UsageError):
+        run(path, engine, pages=PageRanges.parse("6"))
+
+
+def test_the_settings_reach_the_engine(make_pdf: MakePdf, engine: Any) -> None:
+    asked: list[dict[str, Any]] = []
+    drafts: list[str | None] = []
+
+    class Asked:
+        dpi, token_px, max_crop_tokens = 144.0, 16, 1024
+
+        def read(self, crops: Sequence[Crop], **options: Any) -> list[Decoded]:
+            asked.append(options)
+            drafts.extend(crop.draft for crop in crops)
+            return engine.read(crops)  # type: ignore[no-any-return]
+
+    path = make_pdf(page("Some words."))
+    run(path, Asked(), decode=Decode.AR, text_layer=TextLayer.OFF, block=8)
+    run(path, Asked(), text_layer=TextLayer.DRAFT)
+    assert asked == [
+        {"rounds": Rounds.PLAIN, "layer": LayerUse.OFF, "block": 8},
+        {"rounds": Rounds.FUSED, "layer": LayerUse.DRAFT, "block": None},
+    ]
+    assert drafts == [None, "Some words."]
+
+
+def test_a_lost_page_is_named_and_the_others_are_kept(
+    make_pdf: MakePdf, engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    render = pymupdf.Page.get_pixmap
+
+    def broken(page: Any, *args: Any, **kwargs: Any) -> Any:
+        if page.number == 1:
+            raise RuntimeError("bad stream")
+        return render(page, *args, **kwargs)
+
+    monkeypatch.setattr(pymupdf.Page, "get_pixmap", broken)
+    text, report = run(make_pdf(page("One."), page("Two."), page("Three.")), engine)
+    assert "One." in text
+    assert "Three." in text
+    assert "<!-- gravityocr: page 2" in text
+    assert "bad stream" in text
+    assert [each.lost_parts for each in report.pages] == [0, 1, 0]
+
+
+class Failing:
+    """Fails on crops whose draft holds `word`: by raising, or by an answer that ran away."""
+
+    dpi, token_px, max_crop_tokens = 144.0, 16, 1024
+
+    def __init__(self, engine: Any, word: str, raises: bool) -> None:
+        self.engine, self.word, self.raises = engine, word, raises
+
+    def read(self, crops: Sequence[Crop], **options: Any) -> list[Decoded]:
+        bad = [self.word in (crop.draft or "") for crop in crops]
+        if any(bad) and self.raises:
+            raise RuntimeError("out of memory")
+        answers = self.engine.read(crops)
+        return [replace(answer, truncated=True) if b else answer for answer, b in zip(answers, bad, strict=True)]
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_crop_that_fails_is_lost_alone(make_pdf: MakePdf, engine: Any, raises: bool) -> None:
+    path = make_pdf(page("One."), page("Two."), page("Three."))
+    text, report = run(path, Failing(engine, "Two", raises), text_layer=TextLayer.DRAFT)
+    assert "One." in text
+    assert "Three." in text
+    assert "Two." not in text
+    assert "<!-- gravityocr: page 2, region 0: not read" in text
+    assert [each.lost_parts for each in report.pages] == [0, 1, 0]
+    assert report.pages[1].regions[0].warnings
+
+
+def test_where_the_layer_may_be_kept_it_stands_in_for_a_failed_answer(make_pdf: MakePdf, engine: Any) -> None:
+    text, report = run(make_pdf(page("Two.")), Failing(engine, "Two", False))
+    assert text.strip() == "Two."
+    assert "unverified" in report.pages[0].regions[0].warnings[0]
+
+
+def test_a_blank_page_asks_the_model_nothing(make_pdf: MakePdf, engine: Any) -> None:
+    text, report = run(make_pdf(lambda page: None), engine)
+    assert text.strip() == ""
+    assert engine.seen == []
+    assert report.lost_parts == 0
+
+
+def test_pictures_become_files_with_names_of_their_own(make_pdf: MakePdf, engine: Any, tmp_path: Path) -> None:
+    def paint(page: Any) -> None:
+        page.insert_text((72, 100), "A figure follows.", fontsize=11)
+        page.draw_rect((100, 300, 300, 450), fill=(0.2, 0.3, 0.2))
+
+    with FileProduct(tmp_path / "out" / "doc.md") as product:
+        convert(make_pdf(paint, paint), product, lambda: engine, Settings())
+    text = (tmp_path / "out" / "doc.md").read_text()
+    names = sorted(os.listdir(tmp_path / "out" / "doc_images"))
+    assert names == ["p1_r1.png", "p2_r1.png"]
+    assert all(f"doc_images/{name}" in text for name in names)
+
+
+def test_running_heads_are_dropped_unless_wanted(make_pdf: MakePdf, engine: Any) -> None:
+    def paint(page: Any) -> None:
+        page.insert_text((72, 100), "Body text.", fontsize=11)
+        page.insert_text((20, 500), "sideways stamp", fontsize=11, rotate=90)
+
+    text, report = run(make_pdf(paint), engine)
+    assert text.strip() == "Body text."
+    assert Method.SKIPPED in [region.method for region in report.pages[0].regions]
+    text, _ = run(make_pdf(paint), engine, headers_footers=True)
+    assert "stamp" in text
+
+
+def test_an_unreadable_document_never_loads_the_model(tmp_path: Path) -> None:
+    def never() -> Any:
+        raise AssertionError("the model was loaded")
+
+    with pytest.raises(errors.MissingInput):
+        convert(tmp_path / "none.pdf", TextProduct(), never, Settings())

@@ -1,0 +1,125 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+
+from gravityocr_cli.document import Box, Line
+from gravityocr_cli.pdf import Sheet, Source
+from gravityocr_cli.textlayer import UNSOUND, _clean, draft_of, is_upright, rows_of
+
+MakePdf = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("no_layout")
+
+
+def lines_on(path: Path) -> list[Line]:
+    with Source(path) as source:
+        (sheet,) = source.sheets((1,), 144.0)
+    assert isinstance(sheet, Sheet), sheet
+    return list(sheet.page.lines)
+
+
+def raw_page(document: Any, content: bytes, font: str) -> None:
+    """A page with this content stream, where /F1 is the given font dictionary."""
+    page = document.new_page()
+    font_xref, content_xref = document.get_new_xref(), document.get_new_xref()
+    document.update_object(font_xref, font)
+    document.update_object(content_xref, "<<>>")
+    document.update_stream(content_xref, content)
+    document.xref_set_key(page.xref, "Contents", f"{content_xref} 0 R")
+    document.xref_set_key(page.xref, "Resources", f"<</Font<</F1 {font_xref} 0 R>>>>")
+
+
+def test_only_what_a_reader_sees(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        at = iter(range(100, 300, 20))
+        page.insert_text((72, next(at)), "first, black", fontsize=14)
+        page.insert_text((72, next(at)), "white on nothing", fontsize=14, color=(1, 1, 1))
+        y = next(at)
+        page.draw_rect((70, y - 15, 300, y + 5), color=(1, 0, 0), fill=(1, 0, 0))
+        page.insert_text((72, y), "red on red", fontsize=14, color=(1, 0, 0))
+        y = next(at)
+        page.insert_text((72, y), "under a white box", fontsize=14)
+        page.draw_rect((70, y - 15, 300, y + 5), color=(1, 1, 1), fill=(1, 1, 1))
+        page.insert_text((72, next(at)), "render mode three", fontsize=14, render_mode=3)
+        page.insert_text((72, next(at)), "no opacity", fontsize=14, fill_opacity=0)
+        page.insert_text((72, next(at)), "last, black", fontsize=14)
+
+    assert [line.text for line in lines_on(make_pdf(paint))] == ["first, black", "last, black"]
+
+
+def test_a_hidden_layer_over_a_scan_is_kept(make_pdf: MakePdf) -> None:
+    scan = pymupdf.open()
+    scan.new_page(width=612, height=792).insert_text((72, 100), "Scanned words", fontsize=14)
+    image = scan[0].get_pixmap(dpi=72)
+
+    def paint(page: Any) -> None:
+        page.insert_image(page.rect, pixmap=image)
+        page.insert_text((72, 100), "Scanned words", fontsize=14, render_mode=3)
+
+    assert [line.text for line in lines_on(make_pdf(paint))] == ["Scanned words"]
+
+
+def test_fonts_and_ligatures(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        page.insert_text((72, 100), "Plain words", fontsize=11)
+        page.insert_text((72, 130), "Bold words", fontsize=16, fontname="hebo")
+        page.insert_text((72, 160), "Mono words", fontsize=9, fontname="cour")
+
+    plain, bold, mono = lines_on(make_pdf(paint))
+    assert (plain.size, plain.bold, plain.mono) == (11, False, False)
+    assert (bold.size, bold.bold, bold.mono) == (16, True, False)
+    assert (mono.size, mono.bold, mono.mono) == (9, False, True)
+
+
+def test_words_apart_only_by_offsets_come_apart(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    content = b"BT /F1 12 Tf 72 700 Td [(Words)-600(set)-600(by)-600(offset)] TJ ET"
+    raw_page(document, content, "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
+    document.save(tmp_path / "offsets.pdf")
+    assert [line.text for line in lines_on(tmp_path / "offsets.pdf")] == ["Words set by offset"]
+
+
+@pytest.mark.parametrize("code", ["F0FF", "E000", "FFFD"])
+def test_what_cannot_be_text_gives_no_draft(tmp_path: Path, code: str) -> None:
+    document = pymupdf.open()
+    unicode_xref = document.get_new_xref()
+    document.update_object(unicode_xref, "<<>>")
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap 1 begincodespacerange <00> <FF> "
+        f"endcodespacerange 1 beginbfchar <41> <{code}> endbfchar endcmap end end"
+    )
+    document.update_stream(unicode_xref, cmap.encode())
+    font = f"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode {unicode_xref} 0 R>>"
+    raw_page(document, b"BT /F1 12 Tf 72 700 Td (ABBA words) Tj ET", font)
+    document.save(tmp_path / "odd.pdf")
+    lines = lines_on(tmp_path / "odd.pdf")
+    assert any(UNSOUND in line.text for line in lines)
+    assert not any(ord(char) < 32 for line in lines for char in line.text)
+    assert draft_of(lines) is None
+
+
+def test_control_bytes_and_soft_hyphens() -> None:
+    assert _clean("a\x07b") == f"a{UNSOUND}b"
+    assert _clean(" soft\u00adened  algo\u00ad") == "softened algo-"
+    assert _clean("e\u0301 zero\u200bwidth") == "é zerowidth"
+
+
+def line(x0: float, y0: float, x1: float, text: str, size: float = 10) -> Line:
+    return Line(Box(x0, y0, x1, y0 + size), text, size)
+
+
+def test_a_draft_follows_painted_rows() -> None:
+    lines = [line(0, 20, 50, "second"), line(60, 0.5, 90, "row"), line(0, 0, 50, "first")]
+    assert draft_of(lines) == "first row\nsecond"
+    assert draft_of([]) is None
+
+
+def test_a_fraction_is_two_rows() -> None:
+    assert len(rows_of([line(0, 0, 20, "a + b"), line(0, 8, 20, "c + d")])) == 2
+
+
+def test_sideways_text_is_told_apart() -> None:
+    assert is_upright(line(0, 0, 50, "words"))
+    assert not is_upright(Line(Box(0, 0, 10, 200), "arXiv:1234.5678", 10))
