@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from gravityocr_cli.crops import Limits, crops_of
+from gravityocr_cli.crops import crops_of
 from gravityocr_cli.errors import InputError
 from gravityocr_cli.pdf import LostPage, Source
-from gravityocr_cli.pipeline import Reader
+from gravityocr_cli.pipeline import Reader, limits_of
 from gravityocr_cli.regions import regions_of
 from gravityocr_cli.settings import Settings, TextLayer
 from gravityocr_models.records import Crop, LayerUse, Rounds
@@ -67,7 +67,7 @@ def run(
     facts: dict[str, object] = {
         "crops": len(crops),
         "batch": engine.slots,
-        "block": engine.rules(Rounds.FUSED, layer, block).block,
+        "block": engine.rules(Rounds.FUSED, block).block,
         "text_layer": layer.value,
         "engine": engine.describe(),
         "vision_seconds": round(vision_seconds, 3),
@@ -82,7 +82,7 @@ def run(
 def crops_in(folder: Path, engine: Reader) -> Iterator[Crop]:
     """Crops of every page of every document under the folder, by path; what can't be read is named on stderr."""
     paths = [folder] if folder.is_file() else sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
-    limits = Limits(engine.token_px, engine.max_crop_tokens)
+    limits = limits_of(engine)
     for path in paths:
         try:
             with Source(path) as source:
@@ -110,13 +110,13 @@ def measure(engine: "Engine", crops: Sequence[Crop], block: int | None, layer: L
         batch_forwards += 1
 
     hook = model.model.language_model.layers[0].register_forward_hook(count)
-    decode(model, groups[-1][:1], engine.rules(Rounds.FUSED, layer, block))  # first calls are slow
+    decode(model, groups[-1][:1], engine.rules(Rounds.FUSED, block))  # first calls are slow
     plain: list[list[int]] = []
     rows = []
     for rounds in Rounds:
         batch_forwards = 0
         started = time.perf_counter()
-        answers = [answer for group in groups for answer in decode(model, group, engine.rules(rounds, layer, block))]
+        answers = [answer for group in groups for answer in decode(model, group, engine.rules(rounds, block))]
         seconds = time.perf_counter() - started
         ids = [answer.ids for answer in answers]
         plain = plain or ids

@@ -20,18 +20,18 @@ from gravityocr_cli.inkcut import ink_of, runs
 from gravityocr_cli.textlayer import CONTRAST, draft_of, rows_of
 from gravityocr_models.records import Crop, Task
 
-MARGIN_PX = 3  # white around a region, so that no stroke touches the crop's edge
-STRIP_LINES = 6
+MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge
 Ink = NDArray[np.bool_]
 _TASKS = {Kind.TABLE: Task.TABLE, Kind.FORMULA: Task.FORMULA}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the engine reads well: one image token covers token_px x token_px pixels, a crop has at most max_tokens."""
+    """What the engine reads well: a token covers token_px x token_px pixels; the most tokens and lines of a crop."""
 
     token_px: int
     max_tokens: int
+    max_lines: int
 
     def tokens(self, height: int, width: int) -> int:
         return math.ceil(height / self.token_px) * math.ceil(width / self.token_px)
@@ -55,11 +55,13 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
     strips = (
         _strips_by_rows(region.lines, ink, scale, top, limits) if region.lines else _strips_by_ink(ink, scale, limits)
     )
-    return tuple(
-        Crop(_fitted(pixels[strip.start : strip.end], limits), task, draft_of(strip.lines))
-        for strip in strips
-        if not _is_blank(pixels[strip.start : strip.end])
-    )
+    crops = []
+    for strip in strips:
+        rows = slice(strip.start, strip.end)
+        if not _is_blank(pixels[rows]):
+            shown = _fitted(_trimmed(pixels[rows], ink[rows]), limits)
+            crops.append(Crop(shown, task, draft_of(strip.lines), (page.number, region.order)))
+    return tuple(crops)
 
 
 def png_of(page: Page, region: Region) -> bytes | None:
@@ -105,7 +107,7 @@ def _strips_by_rows(lines: Sequence[Line], ink: Ink, scale: float, top: int, lim
         round(sum(line.box.y0 + line.box.y1 for line in group) / 2 / len(group) * scale) - top for group in groups
     ]
     pitch = max(len(ink) / len(groups), 1.0)
-    most = max(1, min(STRIP_LINES, int(_cap_px(ink, limits) / pitch)))
+    most = max(1, min(limits.max_lines, int(_cap_px(ink, limits) / pitch)))
     starts = [0]
     for a, b in zip([0, *edges], [*edges, len(groups)], strict=True):
         parts = math.ceil((b - a) / most)
@@ -135,7 +137,7 @@ def _strips_by_ink(ink: Ink, scale: float, limits: Limits) -> list[_Strip]:
     """Strips of a few lines each, by the bands of ink; one strip where the region is small enough."""
     height = len(ink)
     pitch = _line_pitch(ink, scale)
-    highest = max(min((STRIP_LINES + 0.5) * pitch, _cap_px(ink, limits)), 1.5 * pitch)
+    highest = max(min((limits.max_lines + 0.5) * pitch, _cap_px(ink, limits)), 1.5 * pitch)
     highest = min(highest, height / math.ceil(height / highest) + 0.75 * pitch)  # strips of like height
     profile = ink.sum(axis=1)
     strips, start = [], 0
@@ -155,6 +157,15 @@ def _whitest(profile: NDArray[np.int64], start: int, end: int) -> int:
     highest = max(b - a for a, b in gaps)
     a, b = next((a, b) for a, b in reversed(gaps) if b - a >= 0.7 * highest)
     return int(start + (a + b) // 2)
+
+
+def _trimmed(pixels: NDArray[np.uint8], ink: Ink) -> NDArray[np.uint8]:
+    """The inked part with its margin: a paragraph's short last line doesn't pay for the paragraph's width."""
+    if not ink.any():
+        return pixels
+    y0, y1 = np.flatnonzero(ink.any(axis=1))[[0, -1]]
+    x0, x1 = np.flatnonzero(ink.any(axis=0))[[0, -1]]
+    return pixels[max(0, y0 - MARGIN_PX) : y1 + 1 + MARGIN_PX, max(0, x0 - MARGIN_PX) : x1 + 1 + MARGIN_PX]
 
 
 def _cap_px(ink: Ink, limits: Limits) -> int:

@@ -63,7 +63,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Page:
-    """One rasterised page. number: from 1. pixels: uint8 [H, W, 3], RGB, at `dpi`. lines: painted, visible text only."""
+    """One rasterised page. number: from 1. pixels: uint8 [H, W, 3], RGB, at `dpi`. lines: painted, visible text."""
 
     number: int
     width: float

@@ -22,7 +22,7 @@ from gravityocr_cli.report import DocumentReport, Method, PageReport, RegionRepo
 from gravityocr_cli.settings import Decode, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
 
-WINDOW_CROPS = 48
+WINDOW_CROPS = 128
 WINDOW_PAGES = 16
 _FURNITURE = (Kind.HEADER, Kind.FOOTER)
 
@@ -36,6 +36,8 @@ class Reader(Protocol):
     def token_px(self) -> int: ...
     @property
     def max_crop_tokens(self) -> int: ...
+    @property
+    def max_crop_lines(self) -> int: ...
     def read(
         self,
         crops: Sequence[Crop],
@@ -44,6 +46,11 @@ class Reader(Protocol):
         layer: LayerUse = LayerUse.AUTO,
         block: int | None = None,
     ) -> list[Decoded]: ...
+
+
+def limits_of(reader: Reader) -> Limits:
+    """How large a crop the engine takes."""
+    return Limits(reader.token_px, reader.max_crop_tokens, reader.max_crop_lines)
 
 
 Progress = Callable[[PageReport, int], None]
@@ -130,7 +137,7 @@ def _prepare(sheet: Sheet | LostPage, reader: Reader, settings: Settings, produc
     if isinstance(sheet, LostPage):
         return _Prepared(sheet.number, (), 0.0, lost=sheet.reason)
     started = time.perf_counter()
-    page, limits = sheet.page, Limits(reader.token_px, reader.max_crop_tokens)
+    page, limits = sheet.page, limits_of(reader)
     try:
         parts = tuple(_part(page, region, limits, settings, product) for region in regions_of(page, sheet.found))
     except (ValueError, ArithmeticError, LookupError, MemoryError) as error:

@@ -18,9 +18,9 @@ from gravityocr_models import weights
 from gravityocr_models.image import grid_of, normalise, stack
 from gravityocr_models.ocr import image_positions
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
-from gravityocr_models.speculate import Answer, Prompt, Rules, decode
+from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 
-KEEP_ABOVE = 0.5  # share of a layer's tokens that the model must agree with; see docs/journal.md for how it was chosen
+KEEP_ABOVE = 0.5  # share of a region's layer that the model must agree with; see docs/journal.md for how it was chosen
 READABLE = 0.5  # share of a layer's characters that the model must have learned for its verdict to count
 BATCH_TOKENS = 12_288  # prompt tokens in one decode batch
 TOKENS_PER_IMAGE_TOKEN = 3  # no crop holds more text than this; what goes on longer has run away
@@ -37,6 +37,7 @@ class Engine:
 
     dpi = 144.0
     max_crop_tokens = 1024
+    max_crop_lines = 1  # what nano has been trained on so far
 
     @classmethod
     def load(cls, model: Path | None = None, device: str = "auto", dtype: str = "auto") -> "Engine":
@@ -70,19 +71,45 @@ class Engine:
         block: int | None = None,
     ) -> list[Decoded]:
         """Answers in the order of the crops. block: mask tokens a round, by default as trained; changes speed only."""
-        answers: dict[int, Decoded] = {}
-        to_read = []
-        for number, crop in enumerate(crops):
-            if layer is LayerUse.AUTO and crop.draft is not None and not self.can_judge(crop.draft):
-                answers[number] = Decoded(crop.draft, (), (), 0.0, None, kept_layer=True)
-            else:
-                to_read.append(number)
-        rules = self.rules(rounds, layer, block)
-        for group in self.batches([crops[number] for number in to_read]):
-            prompts = self.prompts([crops[to_read[place]] for place in group], layer)
-            for place, answer in zip(group, decode(self.checkpoint.model, prompts, rules), strict=True):
-                answers[to_read[place]] = self._decoded(crops[to_read[place]], answer)
-        return [answers[number] for number in range(len(crops))]
+        shares = self._verdicts(crops) if layer is LayerUse.AUTO else {}
+        answers = {
+            place: self._kept(crops[place].draft or "", share)
+            for place, share in shares.items()
+            if share is None or share >= KEEP_ABOVE
+        }
+        unread = [place for place in range(len(crops)) if place not in answers]
+        rules = self.rules(rounds, block)
+        for group in self.batches([crops[place] for place in unread]):
+            places = [unread[number] for number in group]
+            found = decode(self.checkpoint.model, self.prompts([crops[place] for place in places], layer), rules)
+            for place, answer in zip(places, found, strict=True):
+                answers[place] = self._decoded(answer, shares.get(place))
+        return [answers[place] for place in range(len(crops))]
+
+    def _verdicts(self, crops: Sequence[Crop]) -> dict[int, float | None]:
+        """For each crop with a draft, the share of its region's drafts that the model agrees with; None: can't say."""
+        drafted = [place for place, crop in enumerate(crops) if crop.draft]
+        regions: dict[object, list[int]] = {}
+        for place in drafted:
+            regions.setdefault(crops[place].region or place, []).append(place)
+        judged = [
+            place
+            for places in regions.values()
+            if self.can_judge("".join(crops[place].draft or "" for place in places))
+            for place in places
+        ]
+        agreed, tokens = dict.fromkeys(drafted, 0), dict.fromkeys(drafted, 0)
+        for group in self.batches([crops[place] for place in judged]):
+            places = [judged[number] for number in group]
+            prompts = self.prompts([crops[place] for place in places], LayerUse.DRAFT)
+            agreed |= dict(zip(places, agreements(self.checkpoint.model, prompts), strict=True))
+            tokens |= {place: len(prompt.layer) for place, prompt in zip(places, prompts, strict=True)}
+        shares: dict[int, float | None] = {}
+        for places in regions.values():
+            total = sum(tokens[place] for place in places)
+            share = sum(agreed[place] for place in places) / total if total else None
+            shares |= dict.fromkeys(places, share)
+        return shares
 
     def can_judge(self, draft: str) -> bool:
         """Whether the model has learned enough of the draft's characters to have a say on it."""
@@ -90,7 +117,7 @@ class Engine:
         inked = [char for char in draft if not char.isspace()]
         return known is None or sum(char in known for char in inked) >= READABLE * len(inked)
 
-    def rules(self, rounds: Rounds, layer: LayerUse = LayerUse.OFF, block: int | None = None) -> Rules:
+    def rules(self, rounds: Rounds, block: int | None = None) -> Rules:
         """The decode rules of these options."""
         draft = self.checkpoint.draft
         return Rules(
@@ -98,7 +125,6 @@ class Engine:
             mask_id=draft.mask_id if draft else None,
             block=block or (draft.bd_size if draft else 16),
             rounds=rounds,
-            keep_above=KEEP_ABOVE if layer is LayerUse.AUTO else None,
         )
 
     @torch.inference_mode()
@@ -133,7 +159,7 @@ class Engine:
                     embeds=torch.cat([start[None], seen[place], torch.stack(after)]),
                     positions=positions.to(model.device),
                     limit=LEAST_LIMIT + TOKENS_PER_IMAGE_TOKEN * rows * columns,
-                    layer=(*tokenizer.encode(drafted), min(self.ends)) if drafted else (),
+                    layer=tuple(tokenizer.encode(drafted or "")),
                 )
             )
         return prompts
@@ -151,17 +177,21 @@ class Engine:
         if group:
             yield group
 
-    def _decoded(self, crop: Crop, answer: Answer) -> Decoded:
+    def _kept(self, draft: str, share: float | None) -> Decoded:
+        """The answer that is the layer itself: one forward committed all of it, or none was asked."""
+        ids = tuple(self.checkpoint.tokenizer.encode(draft))
+        committed = () if share is None else (len(ids) + 1,)
+        return Decoded(draft, ids, committed, share or 0.0, share, kept_layer=True)
+
+    def _decoded(self, answer: Answer, agreement: float | None) -> Decoded:
         ids = [token for token in answer.ids if token not in self.ends]
-        text = crop.draft if answer.kept_layer and crop.draft is not None else self.checkpoint.tokenizer.decode(ids)
         return Decoded(
-            text=text,
+            text=self.checkpoint.tokenizer.decode(ids),
             ids=tuple(ids),
             committed=tuple(answer.committed),
             confidence=answer.probability / max(1, len(answer.ids)),
-            agreement=answer.agreement,
-            kept_layer=answer.kept_layer,
-            truncated=not (answer.ended or answer.kept_layer),
+            agreement=agreement,
+            truncated=not answer.ended,
         )
 
 

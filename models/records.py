@@ -44,12 +44,14 @@ class Crop:
     """One region, cut out and ready to be read.
 
     pixels: uint8 [H, W, 3], RGB, at the dpi that the model was trained for (`Engine.dpi`).
-    draft: the region's painted text with line breaks as painted, or None where the page has none.
+    draft: the crop's painted text with line breaks as painted, or None where the page has none.
+    region: crops with the same key are parts of one region; their text layers are judged together. None: alone.
     """
 
     pixels: NDArray[np.uint8]
     task: Task = Task.TEXT
     draft: str | None = None
+    region: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.pixels.dtype != np.uint8 or self.pixels.ndim != 3 or self.pixels.shape[2] != 3:
@@ -64,8 +66,8 @@ class Decoded:
     ids: token ids, without the end token.
     committed: tokens committed by each forward, prefill first; `sum(committed)` counts the end token.
     confidence: mean probability of the answer's tokens, 0..1.
-    agreement: share of the draft's tokens that are the model's own choice given the pixels; None without a verdict
-        (no draft, or a draft in a script that the model does not read).
+    agreement: share of the tokens of the region's drafts that are the model's own choice given the pixels; None
+        without a verdict (no draft, or a draft in a script that the model does not read).
     truncated: the token cap or the loop guard ended the answer: a failure to report, not an answer.
     """
 

@@ -5,7 +5,7 @@ candidates. The clean rows are causal, so row i says what follows d_i; candidate
 the model itself chooses, then its own next token. The mask rows see the clean rows and each other and predict a further
 block. What a round holds makes the three ways of decoding:
 
-    PLAIN        no candidates (but for a layer to be judged, in the prefill), no mask rows
+    PLAIN        no candidates, no mask rows
     TWO_FORWARD  mask rows only in rounds without candidates: one forward drafts, the next verifies
     FUSED        both in every forward; the first block rides in the prefill
 
@@ -49,15 +49,13 @@ class Prompt:
 class Rules:
     """What holds for a whole batch. ends: ids that end an answer. mask_id is None where the model can't draft.
 
-    block: mask rows in a window, and most candidates in one unless the layer gives more. keep_above: share of the
-    layer's tokens that the model must agree with for the layer to be kept whole; None never keeps it.
+    block: mask rows in a window, and most candidates in one unless the layer gives more.
     """
 
     ends: frozenset[int]
     mask_id: int | None
     block: int
     rounds: Rounds = Rounds.FUSED
-    keep_above: float | None = None
 
     def masks(self, candidates: int) -> int:
         """Mask rows behind so many candidates."""
@@ -74,14 +72,12 @@ class Answer:
     ids: list[int] = field(default_factory=list)
     committed: list[int] = field(default_factory=list)
     probability: float = 0.0
-    agreement: float | None = None
-    kept_layer: bool = False
     ended: bool = False
     draft: list[int] = field(default_factory=list)
 
     @property
     def done(self) -> bool:
-        return self.ended or self.kept_layer or len(self.ids) >= self.prompt.limit
+        return self.ended or len(self.ids) >= self.prompt.limit
 
     @property
     def next_position(self) -> int:
@@ -133,8 +129,35 @@ def decode(model: OcrModel, prompts: Sequence[Prompt], rules: Rules) -> list[Ans
     return answers
 
 
+@torch.inference_mode()
+def agreements(model: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
+    """How many tokens of each prompt's layer are the model's own choice, given the pixels and the layer before them.
+
+    One causal forward over prompts and layers.
+    """
+    rules = Rules(frozenset(), None, 1, Rounds.PLAIN)
+    cache = KVCache(model.config.text, len(prompts), CACHE_STEP, model.device, model.dtype)
+    answers = [Answer(prompt, draft=list(prompt.layer)) for prompt in prompts]
+    rows = _forward(model, cache, answers, rules, prefill=True)
+    return [
+        sum(token == choice for token, choice in zip(answer.draft, chosen, strict=False))
+        for answer, (_, chosen, _) in zip(answers, rows, strict=True)
+    ]
+
+
 def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], rules: Rules, prefill: bool) -> None:
     """One forward: verify every sequence's candidates, commit, and draft the next."""
+    for answer, (accepted, chosen, sure) in zip(live, _forward(model, cache, live, rules, prefill), strict=True):
+        _commit(answer, accepted, chosen, sure, rules)
+
+
+def _forward(
+    model: OcrModel, cache: KVCache, live: Sequence[Answer], rules: Rules, prefill: bool
+) -> list[tuple[int, list[int], list[float]]]:
+    """One forward over every sequence's window: candidates accepted, and each row's choice with its probability.
+
+    Row 0 is x0, or the last token of the prompt. The cache then holds x0 and the accepted candidates.
+    """
     device = model.device
     heads = torch.tensor([len(a.prompt.embeds) if prefill else 1 for a in live], device=device)
     drafted = torch.tensor([len(a.draft) for a in live], device=device)
@@ -158,9 +181,7 @@ def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], rules: Rules
     drafts = torch.tensor([a.draft + [0] * (most - len(a.draft)) for a in live], dtype=torch.int64, device=device)
     accepted = accept(drafts, drafted, choices)
     cache.lengths = cache.lengths + heads + accepted
-    outcome = zip(live, accepted.tolist(), choices.tolist(), certainty.tolist(), strict=True)
-    for answer, count_accepted, chosen, sure in outcome:
-        _commit(answer, count_accepted, chosen, sure, rules)
+    return list(zip(accepted.tolist(), choices.tolist(), certainty.tolist(), strict=True))
 
 
 def _window(model: OcrModel, live: Sequence[Answer], rules: Rules, width: int, prefill: bool) -> tuple[Tensor, Tensor]:
@@ -185,16 +206,6 @@ def _window(model: OcrModel, live: Sequence[Answer], rules: Rules, width: int, p
 
 def _commit(answer: Answer, accepted: int, chosen: Sequence[int], sure: Sequence[float], rules: Rules) -> None:
     """Take what a round has proved into the answer, and set the candidates of the next."""
-    layer = answer.prompt.layer
-    if layer and answer.agreement is None:
-        text = [place for place, token in enumerate(answer.draft) if token not in rules.ends]
-        answer.agreement = sum(chosen[i] == answer.draft[i] for i in text) / max(1, len(text))
-        if rules.keep_above is not None and answer.agreement >= rules.keep_above:
-            answer.kept_layer = True
-            answer.ids = list(answer.draft)
-            answer.probability = answer.agreement * len(answer.ids)
-            answer.committed.append(len(answer.ids))
-            return
     fresh = until_end([*answer.draft[:accepted], chosen[accepted]], rules.ends)
     fresh = fresh[: answer.prompt.limit - len(answer.ids)]
     predicted = len(answer.draft) + rules.masks(len(answer.draft)) - accepted
@@ -209,10 +220,9 @@ def _commit(answer: Answer, accepted: int, chosen: Sequence[int], sure: Sequence
 
 def _candidates(answer: Answer, own: list[int], rules: Rules) -> list[int]:
     """The next round's candidates: what follows in the layer, else the model's own predictions."""
-    plain = rules.rounds is Rounds.PLAIN
-    if plain:
-        own = own if rules.keep_above is not None and not answer.ids else []
-    elif answer.prompt.ask is not None:
+    if rules.rounds is Rounds.PLAIN:
+        return []
+    if answer.prompt.ask is not None:
         own = answer.prompt.ask(answer.ids)
     elif answer.prompt.layer and answer.ids:
         own = follow(answer.prompt.layer, answer.ids, len(answer.prompt.layer)) or own

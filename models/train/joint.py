@@ -31,7 +31,7 @@ from gravityocr_models.ocr import OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import Batch, batches
 from gravityocr_models.train.corpora import Corpora, Split, load_corpora
-from gravityocr_models.train.data import READING_FIRST, Sample, Stage, samples, stage_at
+from gravityocr_models.train.data import ALPHABET, READING_FIRST, Sample, Stage, samples, stage_at
 from gravityocr_models.train.losses import GlyphHead, Losses, joint_losses, reading_losses
 from gravityocr_models.train.vocabulary import END, IMAGE, IMAGE_END, IMAGE_START, MASK
 
@@ -181,8 +181,11 @@ class Trainer:
 
     def export(self) -> None:
         """The moving average as a checkpoint that the program loads."""
-        facts = {"bd_size": BLOCK, "mask_id": self.draft.mask_id, "ar_loss_weight": 1.0}
-        (self.target / "block_diffusion.json").write_text(json.dumps(facts, indent=2) + "\n")
+        facts: dict[str, Any] = {"bd_size": BLOCK, "mask_id": self.draft.mask_id, "ar_loss_weight": 1.0}
+        facts["alphabet"] = "".join(sorted(ALPHABET))
+        (self.target / "block_diffusion.json").write_text(
+            json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         (self.target / "training.json").write_text(json.dumps(asdict(self.progress), indent=2) + "\n")
         weights.save(self.target, self.average)
 

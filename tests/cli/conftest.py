@@ -22,6 +22,7 @@ class FakeEngine:
     dpi: float = 144.0
     token_px: int = 16
     max_crop_tokens: int = 1024
+    max_crop_lines: int = 6
     seen: list[Crop] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
 

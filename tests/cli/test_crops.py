@@ -6,12 +6,12 @@ import pymupdf
 import pytest
 from PIL import Image
 
-from gravityocr_cli.crops import MARGIN_PX, STRIP_LINES, Limits, crops_of, png_of
+from gravityocr_cli.crops import MARGIN_PX, Limits, crops_of, png_of
 from gravityocr_cli.document import Box, Kind, Line, Page, Region
 from gravityocr_cli.textlayer import UNSOUND
 from gravityocr_models.records import Task
 
-LIMITS = Limits(16, 1024)
+LIMITS = Limits(16, 1024, 6)
 
 
 def page_with(lines: int, width: float = 300, size: float = 10) -> tuple[Page, Region]:
@@ -32,7 +32,10 @@ def page_with(lines: int, width: float = 300, size: float = 10) -> tuple[Page, R
 def test_a_small_region_is_one_crop_with_a_margin() -> None:
     page, region = page_with(3)
     (crop,) = crops_of(page, region, LIMITS, True)
-    assert crop.pixels.shape == (80 + 2 * MARGIN_PX, 600 + 2 * MARGIN_PX, 3)
+    rows, columns = np.nonzero(crop.pixels.min(axis=2) < 128)
+    margins = [int(rows.min()), int(columns.min())]
+    assert margins == pytest.approx([MARGIN_PX, MARGIN_PX], abs=1)
+    assert crop.pixels.shape[1] < 600, "the white behind short lines is left out"
     assert crop.task is Task.TEXT
     assert crop.draft == "line 0 of the text\nline 1 of the text\nline 2 of the text"
 
@@ -42,13 +45,13 @@ def test_strips_are_cut_at_white_and_lose_nothing(with_lines: bool) -> None:
     page, region = page_with(20)
     crops = crops_of(page, region if with_lines else replace(region, lines=()), LIMITS, True)
     assert len(crops) == 4
-    assert sum(crop.pixels.shape[0] for crop in crops) == 2 * (278) + 2 * MARGIN_PX
+    assert sum(int((crop.pixels < 128).sum()) for crop in crops) == (page.pixels < 128).sum()
     for crop in crops:
         assert (crop.pixels[[0, -1]] == 255).all()
     if with_lines:
         drafts = [str(crop.draft).splitlines() for crop in crops]
         assert [line for draft in drafts for line in draft] == [line.text for line in region.lines]
-        assert max(map(len, drafts)) <= STRIP_LINES
+        assert max(map(len, drafts)) <= LIMITS.max_lines
     else:
         assert all(crop.draft is None for crop in crops)
 
@@ -67,9 +70,9 @@ def test_an_unsound_line_is_read_alone() -> None:
 
 def test_the_token_cap_makes_more_strips() -> None:
     page, region = page_with(6)
-    crops = crops_of(page, region, Limits(16, 160), True)
+    crops = crops_of(page, region, Limits(16, 160, 6), True)
     assert len(crops) > 1
-    assert all(Limits(16, 160).tokens(*crop.pixels.shape[:2]) <= 160 for crop in crops)
+    assert all(Limits(16, 160, 6).tokens(*crop.pixels.shape[:2]) <= 160 for crop in crops)
 
 
 def test_a_region_without_ink_gives_no_crop() -> None:
@@ -82,7 +85,7 @@ def test_a_region_without_ink_gives_no_crop() -> None:
 def test_tables_and_formulas_are_one_crop_made_to_fit(kind: Kind, task: Task) -> None:
     page, region = page_with(20)
     for limit in (100_000, 300):
-        limits = Limits(16, limit)
+        limits = Limits(16, limit, 6)
         (crop,) = crops_of(page, replace(region, kind=kind), limits, False)
         height, width, _ = crop.pixels.shape
         assert (crop.task, crop.draft) == (task, None)
@@ -100,4 +103,4 @@ def test_a_picture_file_shows_the_region() -> None:
     page, region = page_with(3)
     data = png_of(page, region)
     assert data is not None
-    assert Image.open(io.BytesIO(data)).size == (606, 86)
+    assert Image.open(io.BytesIO(data)).size == (600 + 2 * MARGIN_PX, 80 + 2 * MARGIN_PX)

@@ -71,7 +71,7 @@ def test_the_settings_reach_the_engine(make_pdf: MakePdf, engine: Any) -> None:
     drafts: list[str | None] = []
 
     class Asked:
-        dpi, token_px, max_crop_tokens = 144.0, 16, 1024
+        dpi, token_px, max_crop_tokens, max_crop_lines = 144.0, 16, 1024, 6
 
         def read(self, crops: Sequence[Crop], **options: Any) -> list[Decoded]:
             asked.append(options)
@@ -110,7 +110,7 @@ def test_a_lost_page_is_named_and_the_others_are_kept(
 class Failing:
     """Fails on crops whose draft holds `word`: by raising, or by an answer that ran away."""
 
-    dpi, token_px, max_crop_tokens = 144.0, 16, 1024
+    dpi, token_px, max_crop_tokens, max_crop_lines = 144.0, 16, 1024, 6
 
     def __init__(self, engine: Any, word: str, raises: bool) -> None:
         self.engine, self.word, self.raises = engine, word, raises

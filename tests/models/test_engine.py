@@ -1,5 +1,6 @@
 """The engine: order, company, text layers, caps. A small random model reads nonsense, but always the same nonsense."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from gravityocr_models.config import DraftConfig
 from gravityocr_models.engine import LEAST_LIMIT, TOKENS_PER_IMAGE_TOKEN, Engine
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Crop, LayerUse, Rounds, Task
+from gravityocr_models.speculate import Prompt, agreements
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.weights import NANO, Checkpoint
 from tiny import small_nano
@@ -58,18 +60,34 @@ def test_layer_as_draft_changes_nothing(engine: Engine) -> None:
     assert not any(answer.kept_layer for answer in drafted)
 
 
-def test_a_layer_is_kept_if_the_model_says_the_same(engine: Engine) -> None:
+def test_a_layer_is_kept_if_the_model_agrees(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The crops of a region stand and fall together."""
+    shares = {"good": 1.0, "bad": 0.0, "so so": 0.6}
+    tokens = {text: len(engine.checkpoint.tokenizer.encode(text)) for text in shares}
+    by_ids = {tuple(engine.checkpoint.tokenizer.encode(text)): text for text in shares}
+
+    def agreements(_: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
+        return [round(shares[by_ids[prompt.layer]] * tokens[by_ids[prompt.layer]]) for prompt in prompts]
+
+    monkeypatch.setattr("gravityocr_models.engine.agreements", agreements)
+    keys = [None, None, (1, 2), (1, 2), (1, 3), None]
+    drafts = ["good", "bad", "good", "bad", "good", None]
+    some = [replace(crop, draft=d, region=k) for crop, d, k in zip(crops(6), drafts, keys, strict=True)]
+    answers = engine.read(some)
+    pooled = tokens["good"] / (tokens["good"] + tokens["bad"])
+    assert [answer.agreement for answer in answers] == [1.0, 0.0, pooled, pooled, 1.0, None]
+    assert [answer.kept_layer for answer in answers] == [True, False, pooled >= 0.5, pooled >= 0.5, True, False]
+    read = engine.read(some, layer=LayerUse.OFF)
+    for draft, answer, plain in zip(drafts, answers, read, strict=True):
+        assert answer.text == (draft if answer.kept_layer else plain.text)
+
+
+def test_a_layer_is_verified_in_one_forward(engine: Engine) -> None:
+    """A random model's own words are not kept for their sense: it agrees with what it says itself."""
     crop = crops(1)[0]
-    said = engine.read([crop], layer=LayerUse.OFF)[0].ids[:6]
-    text = engine.checkpoint.tokenizer.decode(said)
-    right, wrong = engine.read([replace(crop, draft="abcdefg"), replace(crop, draft="abc " * 9)])
-    assert not right.kept_layer
-    assert not wrong.kept_layer
-    if tuple(engine.checkpoint.tokenizer.encode(text)) == said and engine.can_judge(text):
-        (kept,) = engine.read([replace(crop, draft=text)])
-        assert kept.kept_layer
-        assert kept.text == text
-        assert kept.forwards == 1
+    said = engine.read([crop], layer=LayerUse.OFF)[0].ids[:8]
+    prompt = replace(engine.prompts([crop])[0], layer=said)
+    assert agreements(engine.checkpoint.model, [prompt]) == [8]
 
 
 def test_a_script_the_model_never_learned_is_not_judged(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from gravityocr_models.attention import window_mask
 from gravityocr_models.cache import KVCache
 from gravityocr_models.ocr import OcrModel, image_positions
 from gravityocr_models.records import Rounds
-from gravityocr_models.speculate import Answer, Prompt, Rules, accept, decode, decode_plain
+from gravityocr_models.speculate import Answer, Prompt, Rules, accept, agreements, decode, decode_plain
 from tiny import END, MASK, VOCABULARY, tiny_model
 
 ENDS = frozenset({END})
@@ -32,7 +33,7 @@ def prompt_of(model: OcrModel, rows: int, columns: int, seed: int, limit: int = 
 
 
 def rules(rounds: Rounds = Rounds.FUSED, block: int = 4, **more: object) -> Rules:
-    return Rules(ENDS, MASK, block, rounds, **more)  # type: ignore[arg-type]
+    return Rules(ENDS, MASK, block, rounds, **more)
 
 
 def ending_at(model: OcrModel, prompt: Prompt, place: int) -> frozenset[int]:
@@ -126,7 +127,6 @@ def test_right_layer_costs_one_forward(model: OcrModel) -> None:
     prompt = Prompt(plain.embeds, plain.positions, 20, layer=tuple(truth[:-1]))
     (found,) = decode(model, [prompt], rules())
     assert found.ids == truth
-    assert found.agreement == 1.0
     assert len(found.committed) == 1
 
 
@@ -143,17 +143,14 @@ def test_layer_with_errors_changes_nothing(model: OcrModel) -> None:
             assert found.ids == truth
 
 
-def test_layer_is_kept_above_the_threshold_only(model: OcrModel) -> None:
-    plain = prompt_of(model, 2, 3, 11, limit=20)
-    truth = decode_plain(model, plain, frozenset())
-    layer = (*truth[:10], (truth[10] + 1) % 50, 1)
-    prompt = Prompt(plain.embeds, plain.positions, 20, layer=layer)
-    (kept,) = decode(model, [prompt], Rules(frozenset(), MASK, 4, keep_above=0.8))
-    assert kept.kept_layer
-    assert kept.ids == list(layer)
-    (read,) = decode(model, [prompt], Rules(frozenset(), MASK, 4, keep_above=0.95))
-    assert not read.kept_layer
-    assert read.ids == truth
+def test_agreement_counts_the_models_own_choices(model: OcrModel) -> None:
+    """Each token is judged with the layer before it, right or wrong; the batch doesn't matter."""
+    plain = [prompt_of(model, 1 + n, 3, 11 + n, limit=20) for n in range(3)]
+    truths = [decode_plain(model, prompt, frozenset()) for prompt in plain]
+    layers = [truths[0][:10], [*truths[1][:9], (truths[1][9] + 1) % 50], []]
+    prompts = [replace(prompt, layer=tuple(layer)) for prompt, layer in zip(plain, layers, strict=True)]
+    assert agreements(model, prompts) == [10, 9, 0]
+    assert [agreements(model, [prompt])[0] for prompt in prompts] == [10, 9, 0]
 
 
 def test_accept_counts_the_equal_prefix() -> None:
