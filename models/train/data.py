@@ -20,8 +20,9 @@ import pymupdf
 from numpy.typing import NDArray
 
 from gravityocr_models.records import Task
-from gravityocr_models.train.corpora import Corpora, Split, draw_formula, of_split, story_pdf
+from gravityocr_models.train.corpora import Corpora, Split, of_split
 from gravityocr_models.train.scanlook import MAX_SKEW_DEGREES, paper, scan_look, skewed_point, toned
+from gravityocr_models.train.typeset import draw_formula, story_pdf
 
 Rng = np.random.Generator
 Glyph = tuple[str, float, float]

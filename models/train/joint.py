@@ -296,7 +296,8 @@ def main() -> None:
         run(trainer, load_corpora(options.data), options.minutes)
     except KeyboardInterrupt:
         print("stopped; the next run goes on from here")
-    trainer.save()
+    finally:  # the data worker may be stopped first, and then it is not a KeyboardInterrupt
+        trainer.save()
     trainer.export()
 
 

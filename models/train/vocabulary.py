@@ -16,10 +16,8 @@ import pymupdf
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from gravityocr_models.records import Task
-from gravityocr_models.train.corpora import load_corpora
+from gravityocr_models.train.corpora import load_corpora, normal_latex
 
-# Blanks of a formula separate nothing, but between a command and a letter.
-_BLANK = re.compile(r"(\\[A-Za-z]+)\s+(?=[A-Za-z])|\s+")
 SIZE = 2048
 END, MASK, IMAGE, IMAGE_START, IMAGE_END = "<|end|>", "<|mask|>", "<|image|>", "<|image_start|>", "<|image_end|>"
 SPECIAL = [END, MASK, IMAGE, IMAGE_START, IMAGE_END, *Task]
@@ -86,7 +84,7 @@ def _latex(folder: Path) -> list[str]:
                 elif member.name.endswith(".tex"):
                     found += re.findall(r"\$[^$]{1,300}\$", text)
                     found += re.findall(r"\\begin\{(?:equation|align)\*?\}(.{1,600}?)\\end", text, re.DOTALL)
-    return [_BLANK.sub(lambda match: f"{match[1]} " if match[1] else "", formula) for formula in found]
+    return [normal_latex(formula) for formula in found]
 
 
 def _table(parts: list[str], rng: random.Random) -> str:

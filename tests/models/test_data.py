@@ -10,18 +10,7 @@ from PIL import Image
 
 from gravityocr_models.records import Task
 from gravityocr_models.train import scanlook
-from gravityocr_models.train.corpora import (
-    Corpora,
-    Text,
-    family_of,
-    formula_ink,
-    in_split,
-    load_corpora,
-    normal_latex,
-    of_split,
-    story_pdf,
-    typeset_formula,
-)
+from gravityocr_models.train.corpora import Corpora, Text, family_of, in_split, load_corpora, normal_latex, of_split
 from gravityocr_models.train.data import (
     ALPHABET,
     READING_FIRST,
@@ -35,6 +24,7 @@ from gravityocr_models.train.data import (
     scanned,
     stage_at,
 )
+from gravityocr_models.train.typeset import formula_ink, story_pdf, typeset_formula
 
 LINES = (
     "The quick brown fox jumps over",
