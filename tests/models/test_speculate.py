@@ -242,3 +242,29 @@ def test_forwards_are_those_that_layer_0_ran(model: OcrModel) -> None:
     (found,) = decode(model, [prompt_of(model, 2, 2, 1)], rules(block=6))
     assert isinstance(found, Answer)
     assert len(found.committed) == calls
+
+
+def test_half_precision_differs_only_where_two_tokens_nearly_tie() -> None:
+    """In bfloat16 the shape of a product may move a logit: the first difference must be a near tie."""
+    model = tiny_model(3, dtype=torch.bfloat16)
+    same = 0
+    for seed in range(12):
+        prompt = prompt_of(model, 2, 2 + seed % 3, seed, limit=12)
+        plain = decode_plain(model, prompt, frozenset())
+        drafted = Prompt(prompt.embeds, prompt.positions, 12, ask=oracle(plain, 5, 0.2, seed))
+        (found,) = decode(model, [drafted], Rules(frozenset(), MASK, 5))
+        same += found.ids == plain
+        if found.ids != plain:
+            place = next(i for i, (a, b) in enumerate(zip(found.ids, plain, strict=True)) if a != b)
+            logits = next_logits(model, prompt, plain[:place])
+            assert logits[plain[place]] - logits[found.ids[place]] < 0.05 * logits.std()
+    assert same >= 8
+
+
+def next_logits(model: OcrModel, prompt: Prompt, ids: Sequence[int]) -> Tensor:
+    """Logits of the token after these, from a plain forward over everything."""
+    embeds = torch.cat([prompt.embeds, model.embed(torch.tensor(list(ids), dtype=torch.int64))])[None]
+    first = int(prompt.positions.max()) + 1
+    positions = torch.cat([prompt.positions, torch.arange(first, first + len(ids)).expand(3, -1)], dim=1)[:, None]
+    causal = torch.ones(embeds.shape[1], embeds.shape[1], dtype=torch.bool).tril()[None, None]
+    return model.logits(model.decode(embeds, positions, causal)[0, -1]).float()

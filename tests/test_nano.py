@@ -1,0 +1,92 @@
+"""The shipped model on the shipped path: it loads, reads, drafts, and tells a true text layer from a lying one."""
+
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from gravityocr_cli.crops import crops_of
+from gravityocr_cli.output import TextProduct
+from gravityocr_cli.pdf import Sheet, Source
+from gravityocr_cli.pipeline import convert, limits_of
+from gravityocr_cli.regions import regions_of
+from gravityocr_cli.settings import Settings
+from gravityocr_models.engine import Engine
+from gravityocr_models.records import Crop, LayerUse, Rounds
+
+TEXT = (
+    "The gauge was read twice a day, at noon and at six in the evening, by the keeper",
+    "of the light. Between 1871 and 1896 no reading is missing, and the differences of",
+    "two readings on the same day are small: less than 12 mm in all but nine cases.",
+    "We take their mean. Where the float was under repair the readings of the harbour",
+    "master were used instead; they were made with a staff and are good to a centimetre.",
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.load(device="cpu", dtype="float32")
+
+
+def write_page(path: Path, shift: int = 0, font: str = "tiro") -> Path:
+    """A page of TEXT. shift: what a ToUnicode table adds to every character, so that copied text is nonsense."""
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=300)
+    for row, line in enumerate(TEXT):
+        page.insert_text((72, 80 + 15 * row), line, fontsize=11, fontname=font)
+    if shift:
+        lines = [f"<{code:02x}> <{code + shift:04x}>" for code in range(0x20, 0x7F)]
+        table = (
+            "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapType 2 def\n"
+            "1 begincodespacerange <00> <ff> endcodespacerange\n"
+            f"{len(lines)} beginbfchar\n" + "\n".join(lines) + "\nendbfchar\nendcmap end end"
+        )
+        stream = document.get_new_xref()
+        document.update_object(stream, "<<>>")
+        document.update_stream(stream, table.encode())
+        document.xref_set_key(page.get_fonts()[0][0], "ToUnicode", f"{stream} 0 R")
+    document.save(path)
+    return path
+
+
+def crops_in(path: Path, engine: Engine) -> list[Crop]:
+    with Source(path) as source:
+        (sheet,) = source.sheets([1], engine.dpi)
+    assert isinstance(sheet, Sheet)
+    regions = regions_of(sheet.page, sheet.found)
+    return [crop for region in regions for crop in crops_of(sheet.page, region, limits_of(engine), True)]
+
+
+def markdown_of(path: Path, engine: Engine) -> str:
+    product = TextProduct()
+    convert(path, product, lambda: engine, Settings())
+    return product.text
+
+
+@pytest.mark.parametrize("font", ["tiro", "helv"])
+def test_a_true_layer_is_kept_to_the_letter(tmp_path: Path, engine: Engine, font: str) -> None:
+    path = write_page(tmp_path / "page.pdf", font=font)
+    assert " ".join(markdown_of(path, engine).split()) == " ".join(TEXT)
+
+
+@pytest.mark.parametrize("shift", [1, 3, 29])
+def test_a_layer_with_shifted_unicode_is_not_believed(tmp_path: Path, engine: Engine, shift: int) -> None:
+    path = write_page(tmp_path / "page.pdf", shift=shift)
+    lying = "".join(chr(ord(char) + shift) for char in "readings")
+    crops = crops_in(path, engine)
+    assert lying in "".join(crop.draft or "" for crop in crops)
+    assert not any(answer.kept_layer for answer in engine.read(crops))
+    assert lying not in markdown_of(path, engine)
+
+
+def test_speculation_changes_no_id_and_saves_forwards(tmp_path: Path, engine: Engine) -> None:
+    """Also a floor on tokens a forward: a wrong mask id would pass every test of identity and only be slow."""
+    crops = crops_in(write_page(tmp_path / "page.pdf"), engine)
+    read = {rounds: engine.read(crops, rounds=rounds, layer=LayerUse.OFF) for rounds in Rounds}
+    for rounds in Rounds:
+        assert [answer.ids for answer in read[rounds]] == [answer.ids for answer in read[Rounds.PLAIN]]
+    tokens = sum(sum(answer.committed) for answer in read[Rounds.FUSED])
+    forwards = sum(answer.forwards for answer in read[Rounds.FUSED])
+    assert tokens / forwards > 1.3
+    drafted = engine.read(crops, layer=LayerUse.DRAFT)
+    assert [answer.ids for answer in drafted] == [answer.ids for answer in read[Rounds.PLAIN]]
