@@ -40,6 +40,15 @@ class KVCache:
             self.keys = torch.cat([self.keys, self.keys.new_zeros(shape)], dim=3)
             self.values = torch.cat([self.values, self.values.new_zeros(shape)], dim=3)
 
+    def join(self, other: "KVCache") -> None:
+        """The other cache's sequences behind this one's."""
+        slots = max(self.slots, other.slots)
+        self.reserve(slots)
+        other.reserve(slots)
+        self.keys = torch.cat([self.keys, other.keys], dim=1)
+        self.values = torch.cat([self.values, other.values], dim=1)
+        self.lengths = torch.cat([self.lengths, other.lengths])
+
     def keep(self, rows: Tensor) -> None:
         """Only these sequences go on. rows: int64, indices into the batch."""
         self.keys, self.values = self.keys[:, rows], self.values[:, rows]

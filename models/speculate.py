@@ -12,8 +12,9 @@ block. What a round holds makes the three ways of decoding:
 The ids are the same for all three, for any candidates, block size and batch (tests/models/test_speculate.py).
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -25,6 +26,10 @@ from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Rounds
 
 CACHE_STEP = 256  # slots that the cache grows by
+PREFILL_ROWS = 12_288  # most rows of one prefill: bounds its memory
+REFILL_BELOW = 0.75  # share of slots in use below which waiting sequences enter: a prefill for each would be narrow
+LEAST_BLOCK = 3
+HEADROOM = 2.0  # mask rows for each candidate that is expected to be accepted
 
 Drafter = Callable[[Sequence[int]], list[int]]
 
@@ -49,19 +54,45 @@ class Prompt:
 class Rules:
     """What holds for a whole batch. ends: ids that end an answer. mask_id is None where the model can't draft.
 
-    block: mask rows in a window, and most candidates in one unless the layer gives more.
+    block: mask rows in a window, and most candidates in one unless the layer gives more. adaptive: take `block` for the
+    most, and less where few candidates are accepted.
     """
 
     ends: frozenset[int]
     mask_id: int | None
     block: int
     rounds: Rounds = Rounds.FUSED
+    adaptive: bool = False
 
     def masks(self, candidates: int) -> int:
         """Mask rows behind so many candidates."""
         if self.mask_id is None or self.rounds is Rounds.PLAIN or candidates > self.block:
             return 0
         return self.block if self.rounds is Rounds.FUSED or candidates == 0 else 0
+
+
+class Pace:
+    """How far to draft. Rows that are not accepted cost time, so an adaptive block follows what has been accepted.
+
+    The block never changes an answer, only the number and the width of the forwards.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._expected = float(rules.block)
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the next round."""
+        if not self._rules.adaptive:
+            return self._rules
+        block = min(self._rules.block, max(LEAST_BLOCK, round(HEADROOM * self._expected)))
+        return replace(self._rules, block=block)
+
+    def note(self, accepted: Sequence[int]) -> None:
+        """Candidates accepted in a round, of each sequence that had any."""
+        if accepted:
+            self._expected += (sum(accepted) / len(accepted) - self._expected) / 2
 
 
 @dataclass
@@ -111,22 +142,39 @@ def decode_plain(model: OcrModel, prompt: Prompt, ends: frozenset[int]) -> list[
 
 
 @torch.inference_mode()
-def decode(model: OcrModel, prompts: Sequence[Prompt], rules: Rules) -> list[Answer]:
-    """Answers of a batch, in the order of the prompts."""
+def decode(model: OcrModel, prompts: Sequence[Prompt], rules: Rules, slots: int = 32) -> list[Answer]:
+    """Answers in the order of the prompts. At most `slots` sequences run at once; who ends makes room for the next."""
     answers = [Answer(prompt) for prompt in prompts]
-    for answer in answers:
-        answer.draft = _candidates(answer, list(answer.prompt.layer), rules)
-    live = list(answers)
-    cache = KVCache(model.config.text, len(live), CACHE_STEP, model.device, model.dtype)
-    prefill = True
-    while live:
-        _round(model, cache, live, rules, prefill)
-        prefill = False
+    waiting = deque(answers)
+    live: list[Answer] = []
+    cache = KVCache(model.config.text, 0, CACHE_STEP, model.device, model.dtype)
+    pace = Pace(rules)
+    while waiting or live:
+        if waiting and len(live) <= slots * REFILL_BELOW:
+            entering = _next(waiting, slots - len(live))
+            fresh = KVCache(model.config.text, len(entering), CACHE_STEP, model.device, model.dtype)
+            _round(model, fresh, entering, pace, prefill=True)
+            cache.join(fresh)
+            live += entering
+        else:
+            _round(model, cache, live, pace, prefill=False)
         going = [row for row, answer in enumerate(live) if not answer.done]
         if len(going) < len(live):
             live = [live[row] for row in going]
             cache.keep(torch.tensor(going, dtype=torch.int64, device=model.device))
     return answers
+
+
+def _next(waiting: deque[Answer], room: int) -> list[Answer]:
+    """The sequences to enter together: as many as there is room for, and as a prefill of bounded size allows."""
+    entering = [waiting.popleft()]
+    longest = len(entering[0].prompt.embeds)
+    while waiting and len(entering) < room:
+        longest = max(longest, len(waiting[0].prompt.embeds))
+        if longest * (len(entering) + 1) > PREFILL_ROWS:
+            break
+        entering.append(waiting.popleft())
+    return entering
 
 
 @torch.inference_mode()
@@ -145,9 +193,15 @@ def agreements(model: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
     ]
 
 
-def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], rules: Rules, prefill: bool) -> None:
+def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], pace: Pace, prefill: bool) -> None:
     """One forward: verify every sequence's candidates, commit, and draft the next."""
-    for answer, (accepted, chosen, sure) in zip(live, _forward(model, cache, live, rules, prefill), strict=True):
+    rules = pace.rules
+    if prefill:
+        for answer in live:
+            answer.draft = _candidates(answer, list(answer.prompt.layer), rules)
+    outcome = _forward(model, cache, live, rules, prefill)
+    pace.note([accepted for answer, (accepted, _, _) in zip(live, outcome, strict=True) if answer.draft])
+    for answer, (accepted, chosen, sure) in zip(live, outcome, strict=True):
         _commit(answer, accepted, chosen, sure, rules)
 
 
