@@ -27,7 +27,8 @@ class Batch:
 
     ar_labels int64 [B, 1 + L]: what the last prompt token and each answer token predict. draft_labels int64 [B, M]:
     what the mask token in each slot predicts. delta int64 [B]: phase of the blocks. glyphs int64 [B, tokens, 2], IGNORE
-    where unknown. grid: rows and columns of image tokens.
+    where unknown. places int64 [B, L]: the image token under each answer token's first glyph, IGNORE where there is
+    none. grid: rows and columns of image tokens.
     """
 
     pixels: Tensor
@@ -38,6 +39,7 @@ class Batch:
     draft_labels: Tensor
     delta: Tensor
     glyphs: Tensor
+    places: Tensor
     tasks: Tensor
 
 
@@ -81,7 +83,9 @@ def collate(
     ar_labels = np.full((len(samples), longest + 1), IGNORE, np.int64)
     noised = [_slots(len(ids), int(shift), draft.bd_size) for ids, shift in zip(answers, delta, strict=True)]
     draft_labels = np.full((len(samples), max(noised)), IGNORE, np.int64)
-    for row, ids in enumerate(answers):
+    places = np.full((len(samples), longest), IGNORE, np.int64)
+    for row, (ids, sample) in enumerate(zip(answers, samples, strict=True)):
+        places[row, : len(ids)] = token_places(sample, tokenizer.spans(sample.text), grid, token_px)
         padded[row, : len(ids)] = ids
         ar_labels[row, : len(ids) + 1] = [*ids, end]
         draft_labels[row, : noised[row]] = (ids[1:] + [end] * noised[row])[: noised[row]]
@@ -95,6 +99,7 @@ def collate(
         draft_labels=torch.from_numpy(draft_labels),
         delta=torch.from_numpy(delta),
         glyphs=torch.from_numpy(np.stack(glyphs)),
+        places=torch.from_numpy(places),
         tasks=torch.tensor([tokenizer.special(sample.task) for sample in samples]),
     )
 
@@ -121,3 +126,21 @@ def glyph_labels(glyphs: Sequence[Glyph], grid: tuple[int, int], token_px: int) 
             if place[1] == 0:
                 place[1 if place[0] else 0] = GLYPHS.get(char, 0)
     return labels
+
+
+def token_places(sample: Sample, spans: Sequence[tuple[int, int]], grid: tuple[int, int], token_px: int) -> list[int]:
+    """For each answer token the image token under its first glyph; IGNORE for blanks and where glyphs are unknown.
+
+    A sample's glyphs are the text's characters in order, blanks left out.
+    """
+    inked = [number for number, char in enumerate(sample.text) if not char.isspace()]
+    if len(inked) != len(sample.glyphs):
+        return [IGNORE] * len(spans)
+    glyph_of = dict(zip(inked, sample.glyphs, strict=True))
+    rows, columns = grid
+    found = []
+    for start, end in spans:
+        glyph = next((glyph_of[number] for number in range(start, end) if number in glyph_of), None)
+        row, column = (int(glyph[2] // token_px), int(glyph[1] // token_px)) if glyph else (-1, -1)
+        found.append(row * columns + column if 0 <= row < rows and 0 <= column < columns else IGNORE)
+    return found

@@ -98,7 +98,7 @@ READING_FIRST = 20_000
 """Samples on which the image encoder alone learns to name glyphs: a decoder has nothing to copy from until it can."""
 _CURRICULUM = (
     (READING_FIRST, Stage(words=0.3, lines=0.7, paragraphs=0.0, max_words=6, scan=0.15)),
-    (32_000, Stage(words=1.0, lines=0.0, paragraphs=0.0, max_words=4, scan=0.15)),
+    (26_000, Stage(words=1.0, lines=0.0, paragraphs=0.0, max_words=4, scan=0.15)),
     (100_000, Stage(words=0.5, lines=0.5, paragraphs=0.0, max_words=6, scan=0.15)),
     (160_000, Stage(words=0.2, lines=0.6, paragraphs=0.2, max_words=8, max_lines=3, formulas=0.02, scan=0.2)),
     (None, Stage(words=0.15, lines=0.35, paragraphs=0.5, max_words=8, max_lines=6, formulas=0.05, scan=0.3)),

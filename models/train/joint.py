@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
-from gravityocr_models import weights
+from gravityocr_models import family, weights
 from gravityocr_models.config import DraftConfig, OcrConfig, TextConfig, VisionConfig
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.tokenizer import Tokenizer
@@ -33,6 +33,7 @@ from gravityocr_models.train.batch import Batch, batches
 from gravityocr_models.train.corpora import Corpora, Split, load_corpora
 from gravityocr_models.train.data import ALPHABET, READING_FIRST, Sample, Stage, samples, stage_at
 from gravityocr_models.train.losses import GlyphHead, Losses, joint_losses, reading_losses
+from gravityocr_models.train.seeding import seed_vocabulary
 from gravityocr_models.train.vocabulary import END, IMAGE, IMAGE_END, IMAGE_START, MASK
 
 STATE = Path.home() / ".cache/gravityocr/train"
@@ -44,6 +45,7 @@ TOKENS_A_BATCH = 1024
 BRANCH_SIZE, TOKEN_SIZE = 0.2, 0.5  # at the start
 DECAY = 0.998  # of the moving average, a step
 GLYPH_WEIGHT = 1.0
+POINTER_WEIGHT = 0.5
 SAVE_SECONDS = 300
 VALIDATION_SECONDS = 900
 VALIDATION_BATCHES = 12
@@ -187,6 +189,7 @@ class Trainer:
             json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
         )
         (self.target / "training.json").write_text(json.dumps(asdict(self.progress), indent=2) + "\n")
+        family.write_nano(self.target, self.tokenizer)
         weights.save(self.target, self.average)
 
     def step(self, batch: Batch, rate: float) -> Losses:
@@ -197,15 +200,19 @@ class Trainer:
         weight = self.draft.ar_loss_weight
         loss = GLYPH_WEIGHT * losses.glyph
         if self.progress.samples >= READING_FIRST:
-            loss = loss + (losses.draft + weight * losses.ar) / (1 + weight)
+            loss = loss + (losses.draft + weight * losses.ar) / (1 + weight) + POINTER_WEIGHT * losses.pointer
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_([*self.model.parameters(), *self.head.parameters()], 1.0)
         self.optimizer.step()
         decay = min(DECAY, self.progress.step / (self.progress.step + 50))
         torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
+        before = self.progress.samples
         self.progress.step += 1
         self.progress.samples += len(batch.answers)
+        if before < READING_FIRST <= self.progress.samples:
+            seed_vocabulary(self.model, self.head, self.tokenizer)
+            self.average.load_state_dict(self.model.state_dict())
         return losses
 
     def losses(self, model: OcrModel, batch: Batch, reading: bool = False) -> Losses:

@@ -1,4 +1,4 @@
-"""The joint loss: one forward over `[S | x0 | xt]` gives the AR loss, the drafting loss and the glyph loss."""
+"""The joint loss: one forward over `[S | x0 | xt]` gives the AR, drafting, glyph and pointer losses."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,11 @@ from torch.nn import functional as F
 
 from gravityocr_models.attention import training_mask
 from gravityocr_models.config import DraftConfig
-from gravityocr_models.ocr import OcrModel, image_positions
+from gravityocr_models.ocr import OcrModel, TextAttention, image_positions, rotate_pairs
 from gravityocr_models.train.batch import GLYPHS, IGNORE, Batch
 
 GLYPHS_PER_TOKEN = 2
+POINTER_LAYER = 1  # the first layer can tell where the answer stands, the second where to look next
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,11 @@ class Losses:
     ar: Tensor
     draft: Tensor
     glyph: Tensor
+    pointer: Tensor
     ar_accuracy: Tensor
     draft_accuracy: Tensor
     glyph_accuracy: Tensor
+    pointer_accuracy: Tensor
 
 
 class GlyphHead(nn.Linear):
@@ -42,19 +45,58 @@ def joint_losses(model: OcrModel, head: GlyphHead, batch: Batch, draft: DraftCon
     """All losses of a batch. The vision side is never noised; the output head runs on labelled rows only."""
     image = model.see(batch.pixels)
     glyph, glyph_accuracy = _named(head(image), batch.glyphs)
+    attention: TextAttention = model.model.language_model.layers[POINTER_LAYER].self_attn  # type: ignore[assignment]
+    seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+    hook = attention.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[:4]))
     hidden, prompt = _hidden(model, image, batch, draft)
+    hook.remove()
     answer_rows = hidden[:, prompt - 1 : prompt + batch.answers.shape[1]]
     draft_rows = hidden[:, prompt + batch.answers.shape[1] :]
     ar, ar_accuracy = _scored(model, answer_rows, batch.ar_labels)
     drafted, draft_accuracy = _scored(model, draft_rows, batch.draft_labels)
-    return Losses(ar, drafted, glyph, ar_accuracy, draft_accuracy, glyph_accuracy)
+    pointer, pointer_accuracy = _pointed(attention, *seen[0], pointer_targets(batch, prompt))
+    return Losses(ar, drafted, glyph, pointer, ar_accuracy, draft_accuracy, glyph_accuracy, pointer_accuracy)
+
+
+def pointer_targets(batch: Batch, prompt: int) -> Tensor:
+    """For each row of `[S | x0 | xt]` the sequence index of the image token that its next token is read from."""
+    size, length = batch.places.shape
+    count = batch.draft_labels.shape[1]
+    places = torch.where(batch.places == IGNORE, IGNORE, batch.places + 1)  # the image starts at index 1
+    targets = places.new_full((size, prompt + length + count), IGNORE)
+    targets[:, prompt - 1 : prompt - 1 + length] = places
+    shifted = min(length - 1, count)
+    targets[:, prompt + length : prompt + length + shifted] = places[:, 1 : 1 + shifted]
+    return targets
+
+
+def _pointed(
+    attention: TextAttention, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, targets: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The pointer loss: one attention head looks at the place that the next token is read from.
+
+    Where each token stands on the image is known in training. Left to itself, a decoder takes very long to find out
+    that there is something to look at. Returns the cross entropy of the head's attention, and the share of rows that
+    look there most.
+    """
+    size = attention.head_dim
+
+    def head_of(projection: nn.Linear) -> Tensor:
+        return rotate_pairs(F.linear(x, projection.weight[:size])[:, :, None], cos, sin)[:, :, 0]
+
+    wanted = targets != IGNORE
+    if not wanted.any():
+        return x.sum() * 0, x.new_zeros(())
+    scores = head_of(attention.q_proj) @ head_of(attention.k_proj).transpose(1, 2) * size**-0.5
+    scores = scores.masked_fill(~mask[:, 0], -torch.inf)[wanted].float()
+    return F.cross_entropy(scores, targets[wanted]), (scores.argmax(-1) == targets[wanted]).float().mean()
 
 
 def reading_losses(model: OcrModel, head: GlyphHead, batch: Batch) -> Losses:
     """The glyph loss alone, at half the work; the others are not a number."""
     glyph, accuracy = _named(head(model.see(batch.pixels)), batch.glyphs)
     unknown = glyph.detach() * torch.nan
-    return Losses(unknown, unknown, glyph, unknown, unknown, accuracy)
+    return Losses(unknown, unknown, glyph, unknown, unknown, unknown, accuracy, unknown)
 
 
 def _named(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,12 +1,14 @@
 """Batches: what each row of `[S | x0 | xt]` has to predict, and where the glyphs are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gravityocr_models.config import DraftConfig
 from gravityocr_models.records import Task
 from gravityocr_models.tokenizer import Tokenizer
-from gravityocr_models.train.batch import GLYPHS, IGNORE, TRAILING, batches, collate, glyph_labels
+from gravityocr_models.train.batch import GLYPHS, IGNORE, TRAILING, batches, collate, glyph_labels, token_places
 from gravityocr_models.train.data import Sample
 from gravityocr_models.train.joint import nano_config
 from gravityocr_models.weights import NANO
@@ -57,3 +59,15 @@ def test_glyphs_are_named_by_the_token_under_their_centre() -> None:
     assert labels[4 + 2].tolist() == [GLYPHS["d"], 0]
     assert labels.sum() == GLYPHS["a"] + GLYPHS["b"] + GLYPHS["d"]
     assert (glyph_labels((), (1, 2), 16) == IGNORE).all()
+
+
+def test_each_token_stands_where_its_first_glyph_is(tokenizer: Tokenizer) -> None:
+    """Blanks have no place of their own; a line break moves the place a row down."""
+    text = "ab cd\nef"
+    centres = [(5.0 + 20 * n, 8.0) for n in range(4)] + [(5.0, 24.0), (25.0, 24.0)]
+    glyphs = tuple((char, x, y) for char, (x, y) in zip("abcdef", centres, strict=True))
+    spans = [(0, 1), (1, 2), (2, 5), (5, 6), (6, 8)]
+    drawn = replace(sample(text), glyphs=glyphs)
+    assert token_places(drawn, spans, (2, 8), 16) == [0, 1, 2, IGNORE, 8]
+    assert token_places(replace(drawn, glyphs=()), spans, (2, 8), 16) == [IGNORE] * 5
+    assert [text[a:b] for a, b in tokenizer.spans(text)] == [tokenizer.decode([i]) for i in tokenizer.encode(text)]

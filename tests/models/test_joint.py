@@ -10,13 +10,14 @@ import torch
 
 from gravityocr_models.config import DraftConfig
 from gravityocr_models.engine import Engine
+from gravityocr_models.family import nano_conventions
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Crop, LayerUse, Rounds, Task
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import Batch, collate
 from gravityocr_models.train.data import READING_FIRST, Sample
 from gravityocr_models.train.joint import Trainer, initialise, rate_at
-from gravityocr_models.train.losses import GlyphHead, joint_losses
+from gravityocr_models.train.losses import GlyphHead, joint_losses, pointer_targets
 from gravityocr_models.weights import NANO, Checkpoint
 from tiny import small_nano
 
@@ -54,7 +55,9 @@ def test_overfitted_model_drafts_and_verifies(tokenizer: Tokenizer) -> None:
         optimizer.zero_grad()
         (losses.ar + losses.draft).backward()
         optimizer.step()
-    engine = Engine(Checkpoint(model.eval().requires_grad_(False), tokenizer, draft), frozenset({end}))
+    engine = Engine(
+        Checkpoint(model.eval().requires_grad_(False), tokenizer, draft), nano_conventions(model.config, tokenizer)
+    )
     crops = [Crop(np.repeat(sample.pixels[:, :, None], 3, axis=2)) for sample in samples_of(texts)]
     read = {rounds: engine.read(crops, rounds=rounds, layer=LayerUse.OFF) for rounds in Rounds}
     for answers in read.values():
@@ -80,6 +83,31 @@ def test_no_draft_row_sees_its_own_answer(tokenizer: Tokenizer) -> None:
         assert torch.equal(
             joint_losses(model, head, batch, draft).draft, joint_losses(model, head, changed, draft).draft
         )
+
+
+def test_one_head_learns_where_to_look(tokenizer: Tokenizer) -> None:
+    """Both the clean rows and the mask rows are told the place that their next token is read from."""
+    torch.manual_seed(0)
+    draft = DraftConfig(8, tokenizer.special("<|mask|>"), 1.0)
+    model = OcrModel(small_nano(tokenizer))
+    initialise(model)
+    text = "abc def"
+    glyphs = tuple((char, 8.0 + 16 * n, 8.0) for n, char in enumerate("abcdef"))
+    drawn = [replace(sample, glyphs=glyphs) for sample in samples_of([text])]
+    end = tokenizer.special("<|end|>")
+    batch = collate(drawn, tokenizer, model.config, draft, end, np.random.default_rng(0))
+    prompt = batch.grid[0] * batch.grid[1] + 3
+    length, places = batch.answers.shape[1], batch.places[0].tolist()
+    targets = pointer_targets(batch, prompt)[0].tolist()
+    assert targets[prompt - 1 : prompt - 1 + length] == [place + 1 for place in places]
+    assert targets[prompt + length : prompt + 2 * length - 1] == [place + 1 for place in places[1:]]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for _ in range(60):
+        losses = joint_losses(model, GlyphHead(64), batch, draft)
+        optimizer.zero_grad()
+        losses.pointer.backward()
+        optimizer.step()
+    assert losses.pointer_accuracy == 1.0
 
 
 @pytest.fixture

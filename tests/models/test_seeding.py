@@ -1,0 +1,32 @@
+"""The vocabulary's start: pieces that end alike are told alike, pieces that begin alike are written alike."""
+
+import torch
+
+from gravityocr_models.ocr import OcrModel
+from gravityocr_models.tokenizer import Tokenizer
+from gravityocr_models.train.joint import initialise
+from gravityocr_models.train.losses import GlyphHead
+from gravityocr_models.train.seeding import seed_vocabulary
+from gravityocr_models.weights import NANO
+from tiny import small_nano
+
+
+@torch.no_grad()
+def test_rows_lean_on_their_letters_and_keep_their_length() -> None:
+    torch.manual_seed(0)
+    tokenizer = Tokenizer.load(NANO / "tokenizer.json")
+    model, head = OcrModel(small_nano(tokenizer)), GlyphHead(64)
+    initialise(model)
+    embeddings, outputs = model.model.language_model.embed_tokens.weight, model.lm_head.weight
+    lengths, before = embeddings.norm(dim=1), embeddings.clone()
+    seed_vocabulary(model, head, tokenizer)
+
+    def alike(rows: torch.Tensor, one: str, other: str) -> float:
+        (a,), (b,) = tokenizer.encode(one), tokenizer.encode(other)
+        return torch.cosine_similarity(rows[a], rows[b], dim=0).item()
+
+    assert alike(embeddings, " on", "tion") > 0.7 > 0.4 > alike(embeddings, "th", "tion")
+    assert alike(outputs, "th", " the") > 0.7 > 0.4 > alike(outputs, "on", "the")
+    torch.testing.assert_close(embeddings.norm(dim=1), lengths)
+    for untouched in (tokenizer.special("<|mask|>"), tokenizer.encode("\n")[0]):
+        assert torch.equal(embeddings[untouched], before[untouched])
