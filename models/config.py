@@ -6,20 +6,18 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-# Written by transformers, of no consequence for a forward pass of an image.
-# Keys that transformers writes into every config.
-_GENERIC = {"_name_or_path", "architectures", "chunk_size_feed_forward", "dtype", "id2label", "is_encoder_decoder",
-            "label2id", "output_attentions", "output_hidden_states", "problem_type", "return_dict"}  # fmt: skip
-_IGNORED_TOP = {"torch_dtype", "transformers_version", "video_token_id", "pad_token_id",
-                "video_start_token_id", "video_end_token_id", "model_type"}  # fmt: skip
+# Keys that transformers and trainers write into configs and that no forward pass of an image depends on.
+_GENERIC = {"_name_or_path", "architectures", "chunk_size_feed_forward", "dtype", "eos_token_id", "id2label",
+            "is_encoder_decoder", "label2id", "output_attentions", "output_hidden_states", "pad_token_id",
+            "problem_type", "return_dict", "torch_dtype", "transformers_version"}  # fmt: skip
+_IGNORED_TOP = {"hidden_size", "model_type", "video_token_id", "video_start_token_id", "video_end_token_id"}
 _IGNORED_TEXT = {"attention_dropout", "initializer_range", "max_position_embeddings", "model_type",
-                 "pad_token_id", "use_cache", "tie_word_embeddings", "attention_bias",
-                 "num_nextn_predict_layers"}  # fmt: skip
-_IGNORED_VISION = {"attention_dropout", "image_size", "initializer_range", "model_type"}
+                 "num_nextn_predict_layers", "use_cache"}  # fmt: skip
+_IGNORED_VISION = {"attention_dropout", "hidden_dropout_prob", "image_size", "initializer_range", "model_type"}
 
 
 T = TypeVar("T")
@@ -103,24 +101,32 @@ class OcrConfig:
         top = dict(values)
         if top.get("model_type") != "glm_ocr":
             raise ConfigError(f"model_type is {top.get('model_type')!r}, not 'glm_ocr'")
-        if top.pop("tie_word_embeddings", False):
-            raise ConfigError("tied word embeddings are not part of the GLM-OCR family")
-        text, vision = dict(top.pop("text_config")), dict(top.pop("vision_config"))
+        if "quantization_config" in top:
+            raise ConfigError("quantization_config: the tensors of a quantised checkpoint cannot be read")
+        text, vision = _part(top, "text_config", "config"), _part(top, "vision_config", "config")
+        if any([top.pop("tie_word_embeddings", False), text.pop("tie_word_embeddings", False)]):
+            raise ConfigError("tie_word_embeddings: the GLM-OCR family has no tied word embeddings")
+        if text.pop("attention_bias", False):
+            raise ConfigError("text_config.attention_bias: the GLM-OCR family's decoder has no biases")
         for part in (text, vision):
             if part.pop("hidden_act", "silu") != "silu":
                 raise ConfigError("hidden_act must be silu")
-        rope = dict(text.pop("rope_parameters"))
-        text |= {"rope_theta": rope.pop("rope_theta"), "mrope_section": tuple(rope.pop("mrope_section"))}
+        rope = _part(text, "rope_parameters", "text_config")
+        text |= {key: rope.pop(key) for key in ("rope_theta", "mrope_section") if key in rope}
         if rope.pop("rope_type", "default") != "default" or rope.pop("partial_rotary_factor", 1.0) != 1.0 or rope:
-            raise ConfigError("only the default rotary embedding over the whole head is supported")
-        text.setdefault("head_dim", text["hidden_size"] // text["num_attention_heads"])
-        vision["rope_theta"] = (vision.pop("rope_parameters", None) or {}).get("rope_theta", 1e4)
-        vision["stem_widths"] = tuple(vision.get("stem_widths", ()))
-        return cls(
-            vision=_strict(VisionConfig, vision, _IGNORED_VISION, "vision_config"),
-            text=_strict(TextConfig, text, _IGNORED_TEXT, "text_config"),
-            **_known(top, {"image_token_id", "image_start_token_id", "image_end_token_id"}, _IGNORED_TOP, "config"),
-        )
+            raise ConfigError(f"rope_parameters: only the default over the whole head is supported, not {rope}")
+        vision_rope = dict(vision.pop("rope_parameters", None) or {})
+        if vision_rope.pop("rope_type", "axial") not in ("axial", "default") or vision_rope.keys() - {"rope_theta"}:
+            raise ConfigError("vision_config.rope_parameters: only the axial rotary embedding is supported")
+        vision |= vision_rope
+        for part, key in ((text, "mrope_section"), (vision, "stem_widths")):
+            if key in part:
+                part[key] = tuple(part[key])
+        if {"hidden_size", "num_attention_heads"} <= text.keys():
+            text.setdefault("head_dim", text["hidden_size"] // text["num_attention_heads"])
+        top["vision"] = _strict(VisionConfig, vision, _IGNORED_VISION, "vision_config")
+        top["text"] = _strict(TextConfig, text, _IGNORED_TEXT, "text_config")
+        return _strict(cls, top, _IGNORED_TOP, "config")
 
     def to_json(self) -> dict[str, Any]:
         """The content of config.json; from_json gives the same config back."""
@@ -157,11 +163,8 @@ class DraftConfig:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "DraftConfig":
         """From the content of block_diffusion.json; further keys there describe the training and are not needed."""
-        missing = {"bd_size", "mask_id", "ar_loss_weight"} - set(values)
-        if missing:
-            raise ConfigError(f"block_diffusion.json lacks {sorted(missing)}")
-        alphabet = frozenset(values["alphabet"]) if "alphabet" in values else None
-        return cls(int(values["bd_size"]), int(values["mask_id"]), float(values["ar_loss_weight"]), alphabet)
+        alphabet = {"alphabet": frozenset(values["alphabet"])} if "alphabet" in values else {}
+        return _strict(cls, {**values, **alphabet}, set(values), "block_diffusion.json")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -175,16 +178,27 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _known(values: Mapping[str, Any], wanted: set[str], ignored: set[str], where: str) -> dict[str, Any]:
-    unknown = set(values) - wanted - ignored - _GENERIC
-    if unknown:
-        raise ConfigError(f"unknown keys in {where}: {sorted(unknown)}")
-    return {key: value for key, value in values.items() if key in wanted}
+def _part(values: dict[str, Any], key: str, where: str) -> dict[str, Any]:
+    """Take an object out of an object."""
+    if not isinstance(values.get(key), Mapping):
+        raise ConfigError(f"{where} lacks {key}")
+    return dict(values.pop(key))
 
 
 def _strict(kind: type[T], values: Mapping[str, Any], ignored: set[str], where: str) -> T:
-    fields = set(kind.__dataclass_fields__)  # type: ignore[attr-defined]
-    try:
-        return kind(**_known(values, fields, ignored, where))
-    except TypeError as error:
-        raise ConfigError(f"{where}: {error}") from error
+    """The record of these values: none unknown, none missing, each of its type, sizes positive."""
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    unknown = values.keys() - known.keys() - ignored - _GENERIC
+    if unknown:
+        raise ConfigError(f"unknown keys in {where}: {sorted(unknown)}")
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in values]
+    if missing:
+        raise ConfigError(f"{where} lacks {', '.join(missing)}")
+    given = {name: value for name, value in values.items() if name in known}
+    for name, value in given.items():
+        wanted = known[name].type
+        accepted = (int, float) if wanted is float else wanted if isinstance(wanted, type) else object
+        right = isinstance(value, accepted) and (wanted is bool or not isinstance(value, bool))
+        if not right or (wanted is int and value < (not name.endswith("_id"))):
+            raise ConfigError(f"{where}: {name} cannot be {value!r}")
+    return kind(**given)

@@ -18,16 +18,29 @@ def own_predictions(choices: Sequence[int], accepted: int, most: int) -> list[in
 def follow(source: Sequence[int], committed: Sequence[int], most: int) -> list[int]:
     """What comes next in `source`, where the last committed tokens occur there; empty where they don't.
 
-    Of several occurrences the one nearest to the place already reached counts. The source is a text layer, or the
-    answer so far where a checkpoint can't draft (n-gram lookup).
+    Of several occurrences the one nearest to the place already reached counts.
     """
-    reached = len(committed)
     tail = list(committed[-MATCH:])
     ends = [end for end in range(len(tail), len(source)) if list(source[end - len(tail) : end]) == tail]
     if not tail or not ends:
         return []
-    nearest = min(ends, key=lambda end: abs(end - reached))
+    nearest = min(ends, key=lambda end: abs(end - len(committed)))
     return list(source[nearest : nearest + most])
+
+
+def recur(committed: Sequence[int], most: int) -> list[int]:
+    """What followed the last committed tokens when they last occurred (n-gram lookup); what repeats goes on repeating.
+
+    For checkpoints that can't draft.
+    """
+    tail = list(committed[-MATCH:])
+    ends = [end for end in range(len(tail), len(committed)) if list(committed[end - len(tail) : end]) == tail]
+    if not ends:
+        return []
+    tokens = list(committed)
+    for place in range(ends[-1], ends[-1] + most):
+        tokens.append(tokens[place])
+    return tokens[len(committed) :]
 
 
 def until_end(draft: Sequence[int], ends: frozenset[int]) -> list[int]:

@@ -3,11 +3,11 @@
     engine = Engine.load()
     answers = engine.read([Crop(pixels)])
 
-Crops of one shape share a vision forward; sequences of like length share a decode. An answer does not depend on what it
-was batched with (up to rounding), and the order of the answers is that of the crops.
+Crops of one shape share a vision forward, all crops of a call one decode. An answer does not depend on what it was
+batched with (up to rounding), and the order of the answers is that of the crops.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,29 +15,45 @@ import torch
 from torch import Tensor
 
 from gravityocr_models import weights
-from gravityocr_models.image import grid_of, normalise, stack
+from gravityocr_models.family import Conventions, read_conventions
+from gravityocr_models.image import normalise, stack
 from gravityocr_models.ocr import image_positions
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 
-KEEP_ABOVE = 0.5  # share of a region's layer that the model must agree with; see docs/journal.md for how it was chosen
 READABLE = 0.5  # share of a layer's characters that the model must have learned for its verdict to count
-BATCH_TOKENS = 12_288  # prompt tokens in one decode batch
-TOKENS_PER_IMAGE_TOKEN = 3  # no crop holds more text than this; what goes on longer has run away
-LEAST_LIMIT = 48
+VISION_PIXELS = 8_000_000  # of one forward of the encoder
+DOUBT = 1.0
+LEAST_LIMIT = 48  # tokens that even the smallest crop may have
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How many of a layer's tokens the model would have written itself, given the pixels."""
+
+    agreed: int
+    tokens: int
+
+    @property
+    def share(self) -> float:
+        return self.agreed / self.tokens
+
+    def holds(self, keep_above: float) -> bool:
+        """Whether the layer is kept: by the share agreed with, the benefit of the doubt where there are few tokens.
+
+        This is the likelihood ratio of true against lying layers: linear in both counts, `keep_above` where the two are
+        equally likely, DOUBT the odds that a sound-looking layer is true, told in tokens.
+        """
+        return self.agreed + DOUBT >= keep_above * self.tokens
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A loaded checkpoint. slots: most sequences decoded at once. ends: ids that end an answer."""
+    """A loaded checkpoint and how it is to be asked. slots: most sequences decoded at once."""
 
     checkpoint: weights.Checkpoint
-    ends: frozenset[int]
+    conventions: Conventions
     slots: int = 32
-
-    dpi = 144.0
-    max_crop_tokens = 1024
-    max_crop_lines = 1  # what nano has been trained on so far
 
     @classmethod
     def load(cls, model: Path | None = None, device: str = "auto", dtype: str = "auto") -> "Engine":
@@ -49,8 +65,24 @@ class Engine:
         """
         place = torch.device(_best_device() if device == "auto" else device)
         number = _best_dtype(place) if dtype == "auto" else getattr(torch, dtype)
-        checkpoint = weights.load(model or weights.NANO, place, number)
-        return cls(checkpoint, frozenset({checkpoint.tokenizer.special("<|end|>")}))
+        folder = model or weights.NANO
+        checkpoint = weights.load(folder, place, number)
+        return cls(checkpoint, read_conventions(folder, checkpoint.model.config, checkpoint.tokenizer))
+
+    @property
+    def dpi(self) -> float:
+        """Resolution that the checkpoint wants pages rendered at."""
+        return self.conventions.dpi
+
+    @property
+    def max_crop_tokens(self) -> int:
+        """Most image tokens of a crop."""
+        return self.conventions.max_crop_tokens
+
+    @property
+    def max_crop_lines(self) -> int:
+        """Most lines of text of a crop."""
+        return self.conventions.max_crop_lines
 
     @property
     def token_px(self) -> int:
@@ -71,45 +103,45 @@ class Engine:
         block: int | None = None,
     ) -> list[Decoded]:
         """Answers in the order of the crops. block: mask tokens a round, by default as trained; changes speed only."""
-        shares = self._verdicts(crops) if layer is LayerUse.AUTO else {}
-        answers = {
-            place: self._kept(crops[place].draft or "", share)
-            for place, share in shares.items()
-            if share is None or share >= KEEP_ABOVE
-        }
-        unread = [place for place in range(len(crops)) if place not in answers]
-        rules = self.rules(rounds, block)
-        for group in self.batches([crops[place] for place in unread]):
-            places = [unread[number] for number in group]
-            found = decode(self.checkpoint.model, self.prompts([crops[place] for place in places], layer), rules)
-            for place, answer in zip(places, found, strict=True):
-                answers[place] = self._decoded(answer, shares.get(place))
-        return [answers[place] for place in range(len(crops))]
-
-    def _verdicts(self, crops: Sequence[Crop]) -> dict[int, float | None]:
-        """For each crop with a draft, the share of its region's drafts that the model agrees with; None: can't say."""
-        drafted = [place for place, crop in enumerate(crops) if crop.draft]
-        regions: dict[object, list[int]] = {}
-        for place in drafted:
-            regions.setdefault(crops[place].region or place, []).append(place)
-        judged = [
-            place
-            for places in regions.values()
-            if self.can_judge("".join(crops[place].draft or "" for place in places))
-            for place in places
+        foreign = self._foreign(crops) if layer is LayerUse.AUTO else set()
+        seen = [place for place in range(len(crops)) if place not in foreign]
+        prompts = dict(zip(seen, self.prompts([crops[place] for place in seen], layer), strict=True))
+        verdicts = self._verdicts(crops, prompts) if layer is LayerUse.AUTO else {}
+        shares = {place: verdict.share for place, verdict in verdicts.items()}
+        kept = {place for place, verdict in verdicts.items() if verdict.holds(self.conventions.keep_above)}
+        unread = by_length({place: prompt for place, prompt in prompts.items() if place not in kept})
+        found = decode(self.checkpoint.model, list(unread.values()), self.rules(rounds, block), self.slots)
+        read = dict(zip(unread, found, strict=True))
+        return [
+            self._decoded(read[place], shares.get(place)) if place in read else self._kept(crop, shares.get(place))
+            for place, crop in enumerate(crops)
         ]
-        agreed, tokens = dict.fromkeys(drafted, 0), dict.fromkeys(drafted, 0)
-        for group in self.batches([crops[place] for place in judged]):
-            places = [judged[number] for number in group]
-            prompts = self.prompts([crops[place] for place in places], LayerUse.DRAFT)
-            agreed |= dict(zip(places, agreements(self.checkpoint.model, prompts), strict=True))
-            tokens |= {place: len(prompt.layer) for place, prompt in zip(places, prompts, strict=True)}
-        shares: dict[int, float | None] = {}
-        for places in regions.values():
-            total = sum(tokens[place] for place in places)
-            share = sum(agreed[place] for place in places) / total if total else None
-            shares |= dict.fromkeys(places, share)
-        return shares
+
+    def verdicts(self, crops: Sequence[Crop]) -> dict[int, "Verdict"]:
+        """By place, for crops with a draft that can be judged: what the model says of their region's drafts."""
+        foreign = self._foreign(crops)
+        judged = [place for place, crop in enumerate(crops) if crop.draft and place not in foreign]
+        prompts = self.prompts([crops[place] for place in judged], LayerUse.DRAFT)
+        return self._verdicts(crops, dict(zip(judged, prompts, strict=True)))
+
+    def _verdicts(self, crops: Sequence[Crop], prompts: Mapping[int, Prompt]) -> dict[int, "Verdict"]:
+        drafted = by_length({place: prompt for place, prompt in prompts.items() if prompt.layer})
+        agreed = dict(zip(drafted, agreements(self.checkpoint.model, list(drafted.values())), strict=True))
+        verdicts: dict[int, Verdict] = {}
+        for places in regions_of(crops, agreed):
+            tokens = sum(len(drafted[place].layer) for place in places)
+            verdicts |= dict.fromkeys(places, Verdict(sum(agreed[place] for place in places), tokens))
+        return verdicts
+
+    def _foreign(self, crops: Sequence[Crop]) -> set[int]:
+        """Places of crops whose region's layer is in a script that the model has not learned."""
+        drafted = [place for place, crop in enumerate(crops) if crop.draft]
+        return {
+            place
+            for places in regions_of(crops, drafted)
+            if not self.can_judge("".join(crops[place].draft or "" for place in places))
+            for place in places
+        }
 
     def can_judge(self, draft: str) -> bool:
         """Whether the model has learned enough of the draft's characters to have a say on it."""
@@ -121,10 +153,11 @@ class Engine:
         """The decode rules of these options."""
         draft = self.checkpoint.draft
         return Rules(
-            ends=self.ends,
+            ends=self.conventions.ends,
             mask_id=draft.mask_id if draft else None,
             block=block or (draft.bd_size if draft else 16),
             rounds=rounds,
+            adaptive=block is None,
         )
 
     @torch.inference_mode()
@@ -132,23 +165,24 @@ class Engine:
         """Each crop's image tokens and prompt; crops of one shape go through the vision encoder together."""
         model, tokenizer = self.checkpoint.model, self.checkpoint.tokenizer
         config = model.config
-        images = [normalise(crop.pixels, config.vision) for crop in crops]
+        images = [normalise(crop.pixels, config.vision, self.conventions.image) for crop in crops]
         seen: dict[int, Tensor] = {}
         shapes = [image.shape for image in images]
         for shape in dict.fromkeys(shapes):
-            members = [place for place, other in enumerate(shapes) if other == shape]
-            tokens = model.see(stack([images[place] for place in members], model.device, model.dtype))
-            seen |= dict(zip(members, tokens, strict=True))
+            alike = [place for place, other in enumerate(shapes) if other == shape]
+            most = max(1, VISION_PIXELS // (shape[1] * shape[2]))
+            for members in (alike[start : start + most] for start in range(0, len(alike), most)):
+                tokens = model.see(stack([images[place] for place in members], model.device, model.dtype))
+                seen |= dict(zip(members, tokens, strict=True))
         prompts = []
         for place, crop in enumerate(crops):
             rows, columns = (side // self.token_px for side in images[place].shape[1:])
-            ids = [config.image_start_token_id, config.image_end_token_id, tokenizer.special(crop.task)]
-            start, *after = model.embed(torch.tensor(ids, device=model.device))
-            behind = 1 + max(rows, columns)
+            before, after = (torch.tensor(ids, device=model.device) for ids in self.conventions.prompts[crop.task])
+            behind = len(before) + max(rows, columns)
             positions = torch.cat(
                 [
-                    torch.zeros(3, 1, dtype=torch.int64),
-                    image_positions(rows, columns, 1),
+                    torch.arange(len(before)).expand(3, -1),
+                    image_positions(rows, columns, len(before)),
                     torch.arange(behind, behind + len(after)).expand(3, -1),
                 ],
                 dim=1,
@@ -156,43 +190,44 @@ class Engine:
             drafted = crop.draft if layer is not LayerUse.OFF else None
             prompts.append(
                 Prompt(
-                    embeds=torch.cat([start[None], seen[place], torch.stack(after)]),
+                    embeds=torch.cat([model.embed(before), seen[place], model.embed(after)]),
                     positions=positions.to(model.device),
-                    limit=LEAST_LIMIT + TOKENS_PER_IMAGE_TOKEN * rows * columns,
-                    layer=tuple(tokenizer.encode(drafted or "")),
+                    limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
+                    layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
                 )
             )
         return prompts
 
-    def batches(self, crops: Sequence[Crop]) -> Iterator[list[int]]:
-        """Places of crops to decode together: alike in length, bounded in number and tokens."""
-        sizes = [grid_of(crop.pixels.shape, self.token_px) for crop in crops]
-        tokens = [rows * columns for rows, columns in sizes]
-        group: list[int] = []
-        for place in sorted(range(len(crops)), key=lambda place: (-tokens[place], sizes[place], place)):
-            if group and (len(group) == self.slots or (len(group) + 1) * tokens[group[0]] > BATCH_TOKENS):
-                yield group
-                group = []
-            group.append(place)
-        if group:
-            yield group
-
-    def _kept(self, draft: str, share: float | None) -> Decoded:
+    def _kept(self, crop: Crop, share: float | None) -> Decoded:
         """The answer that is the layer itself: one forward committed all of it, or none was asked."""
+        draft = crop.draft or ""
         ids = tuple(self.checkpoint.tokenizer.encode(draft))
         committed = () if share is None else (len(ids) + 1,)
         return Decoded(draft, ids, committed, share or 0.0, share, kept_layer=True)
 
     def _decoded(self, answer: Answer, agreement: float | None) -> Decoded:
-        ids = [token for token in answer.ids if token not in self.ends]
+        ids = [token for token in answer.ids if token not in self.conventions.ends]
         return Decoded(
-            text=self.checkpoint.tokenizer.decode(ids),
+            text=self.conventions.tidy(self.checkpoint.tokenizer.decode(ids)),
             ids=tuple(ids),
             committed=tuple(answer.committed),
             confidence=answer.probability / max(1, len(answer.ids)),
             agreement=agreement,
             truncated=not answer.ended,
         )
+
+
+def by_length(prompts: Mapping[int, Prompt]) -> dict[int, Prompt]:
+    """Longest first: neighbours in a batch are then alike, and what is left at the end is short."""
+    return dict(sorted(prompts.items(), key=lambda item: (-len(item[1].embeds) - len(item[1].layer), item[0])))
+
+
+def regions_of(crops: Sequence[Crop], places: Iterable[int]) -> list[list[int]]:
+    """The places grouped by region; a crop without one is alone."""
+    regions: dict[object, list[int]] = {}
+    for place in places:
+        regions.setdefault(crops[place].region or place, []).append(place)
+    return list(regions.values())
 
 
 def _best_device() -> str:

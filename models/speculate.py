@@ -21,7 +21,7 @@ from torch import Tensor
 
 from gravityocr_models.attention import window_mask
 from gravityocr_models.cache import KVCache
-from gravityocr_models.drafters import follow, own_predictions, until_end
+from gravityocr_models.drafters import follow, own_predictions, recur, until_end
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Rounds
 
@@ -168,9 +168,9 @@ def decode(model: OcrModel, prompts: Sequence[Prompt], rules: Rules, slots: int 
 def _next(waiting: deque[Answer], room: int) -> list[Answer]:
     """The sequences to enter together: as many as there is room for, and as a prefill of bounded size allows."""
     entering = [waiting.popleft()]
-    longest = len(entering[0].prompt.embeds)
+    longest = len(entering[0].prompt.embeds) + len(entering[0].prompt.layer)
     while waiting and len(entering) < room:
-        longest = max(longest, len(waiting[0].prompt.embeds))
+        longest = max(longest, len(waiting[0].prompt.embeds) + len(waiting[0].prompt.layer))
         if longest * (len(entering) + 1) > PREFILL_ROWS:
             break
         entering.append(waiting.popleft())
@@ -181,16 +181,17 @@ def _next(waiting: deque[Answer], room: int) -> list[Answer]:
 def agreements(model: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
     """How many tokens of each prompt's layer are the model's own choice, given the pixels and the layer before them.
 
-    One causal forward over prompts and layers.
+    One causal forward over prompts and layers, or a few where there are many.
     """
     rules = Rules(frozenset(), None, 1, Rounds.PLAIN)
-    cache = KVCache(model.config.text, len(prompts), CACHE_STEP, model.device, model.dtype)
-    answers = [Answer(prompt, draft=list(prompt.layer)) for prompt in prompts]
-    rows = _forward(model, cache, answers, rules, prefill=True)
-    return [
-        sum(token == choice for token, choice in zip(answer.draft, chosen, strict=False))
-        for answer, (_, chosen, _) in zip(answers, rows, strict=True)
-    ]
+    waiting = deque(Answer(prompt, draft=list(prompt.layer)) for prompt in prompts)
+    counts = []
+    while waiting:
+        judged = _next(waiting, len(waiting))
+        cache = KVCache(model.config.text, len(judged), CACHE_STEP, model.device, model.dtype)
+        for answer, (_, chosen, _) in zip(judged, _forward(model, cache, judged, rules, prefill=True), strict=True):
+            counts.append(sum(token == choice for token, choice in zip(answer.draft, chosen, strict=False)))
+    return counts
 
 
 def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], pace: Pace, prefill: bool) -> None:
@@ -278,8 +279,7 @@ def _candidates(answer: Answer, own: list[int], rules: Rules) -> list[int]:
         return []
     if answer.prompt.ask is not None:
         own = answer.prompt.ask(answer.ids)
-    elif answer.prompt.layer and answer.ids:
-        own = follow(answer.prompt.layer, answer.ids, len(answer.prompt.layer)) or own
-    elif rules.mask_id is None:
-        own = follow(answer.ids, answer.ids, rules.block)
+    elif answer.ids:
+        layered = follow(answer.prompt.layer, answer.ids, len(answer.prompt.layer))
+        own = layered or (recur(answer.ids, rules.block) if rules.mask_id is None else own)
     return until_end(own[: max(0, answer.prompt.limit - len(answer.ids) - 1)], rules.ends)

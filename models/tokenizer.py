@@ -33,6 +33,18 @@ class Tokenizer:
         """Ids of plain text."""
         return list(self._backend.encode(text, add_special_tokens=False).ids)
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """For each id of `encode(text)` the characters it stands for, [start, end)."""
+        return list(self._backend.encode(text, add_special_tokens=False).offsets)
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Ids of a rendered prompt template: what spells a special token in it is one."""
+        self._backend.encode_special_tokens = False
+        try:
+            return list(self._backend.encode(text, add_special_tokens=True).ids)
+        finally:
+            self._backend.encode_special_tokens = True
+
     def decode(self, ids: Sequence[int]) -> str:
         """Text of ids, special tokens left out; bytes that are no UTF-8 become U+FFFD."""
         return str(self._backend.decode(list(ids), skip_special_tokens=True))

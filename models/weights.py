@@ -1,9 +1,9 @@
 """A checkpoint's folder -> a model, and back. Strict: a missing, surplus, mis-shaped or mis-typed tensor raises.
 
-config.json  block_diffusion.json  tokenizer.json  model.safetensors (or shards with an index)  SHA256SUMS
+config.json  block_diffusion.json  tokenizer.json  model.safetensors (or shards with an index)
+family.py reads the rest of a folder.
 """
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +13,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from gravityocr_models import store
 from gravityocr_models.config import ConfigError, DraftConfig, OcrConfig, read_json
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 
-NANO = Path(__file__).parent / "weights" / "nano"
+NANO = store.NANO
 _FLOATS = {torch.float32, torch.float16, torch.bfloat16}
 
 
@@ -50,6 +51,12 @@ def load(folder: Path, device: torch.device | str = "cpu", dtype: torch.dtype = 
         raise ConfigError(f"cannot read the tokenizer: {error}") from error
     draft_file = folder / "block_diffusion.json"
     draft = DraftConfig.from_json(read_json(draft_file)) if draft_file.exists() else None
+    if draft and draft.mask_id >= config.text.vocab_size:
+        raise ConfigError(f"block_diffusion.json: mask_id {draft.mask_id} of a vocabulary of {config.text.vocab_size}")
+    if len(tokenizer) > config.text.vocab_size:
+        raise ConfigError(
+            f"tokenizer.json has {len(tokenizer)} tokens, text_config.vocab_size is {config.text.vocab_size}"
+        )
     return Checkpoint(model, tokenizer, draft if draft and draft.ar_loss_weight > 0 else None)
 
 
@@ -74,25 +81,7 @@ def save(folder: Path, model: OcrModel, dtype: torch.dtype = torch.float16) -> N
     state = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in model.state_dict().items()}
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(model.config.to_json(), indent=2) + "\n", encoding="utf-8")
-    write_sums(folder)
-
-
-def write_sums(folder: Path) -> None:
-    """SHA256SUMS of the folder's json and safetensors files."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors"))
-    rows = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
-    (folder / "SHA256SUMS").write_text("".join(rows), encoding="utf-8")
-
-
-def verify_sums(folder: Path) -> list[str]:
-    """Names of files that are missing or differ from SHA256SUMS."""
-    wrong = []
-    for row in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
-        digest, name = row.split(maxsplit=1)
-        path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-            wrong.append(name)
-    return wrong
+    store.write_sums(folder)
 
 
 def _checked(state: dict[str, Tensor], model: OcrModel, config: OcrConfig) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
 """Candidates: what is offered, and where it stops."""
 
-from gravityocr_models.drafters import follow, own_predictions, until_end
+from gravityocr_models.drafters import follow, own_predictions, recur, until_end
 
 
 def test_follow_goes_on_where_the_source_matches() -> None:
@@ -16,6 +16,14 @@ def test_follow_takes_the_occurrence_nearest_to_the_place_reached() -> None:
     source = [1, 2, 3, 10, 0, 0, 0, 1, 2, 3, 20]
     assert follow(source, [1, 2, 3], 1) == [10]
     assert follow(source, [5, 5, 5, 5, 5, 5, 1, 2, 3], 1) == [20]
+
+
+def test_what_repeats_goes_on_repeating() -> None:
+    assert recur([7, 1, 2, 3, 4, 1, 2, 3], 3) == [4, 1, 2]
+    assert recur([5, 5, 5, 5, 5], 4) == [5, 5, 5, 5]
+    assert recur([1, 2, 1, 2, 1, 2], 5) == [1, 2, 1, 2, 1]
+    assert recur([1, 2, 3, 4], 5) == []
+    assert recur([], 5) == []
 
 
 def test_own_predictions_start_behind_the_committed_token() -> None:

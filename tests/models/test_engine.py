@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from gravityocr_models.config import DraftConfig
-from gravityocr_models.engine import LEAST_LIMIT, TOKENS_PER_IMAGE_TOKEN, Engine
+from gravityocr_models.engine import LEAST_LIMIT, Engine, Verdict
+from gravityocr_models.family import nano_conventions
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Crop, LayerUse, Rounds, Task
 from gravityocr_models.speculate import Prompt, agreements
@@ -26,7 +27,7 @@ def engine() -> Engine:
         if parameter.ndim > 1:
             torch.nn.init.normal_(parameter, std=0.4)
     draft = DraftConfig(8, tokenizer.special("<|mask|>"), 1.0, frozenset("abcdefghijklmnopqrstuvwxyz "))
-    return Engine(Checkpoint(model, tokenizer, draft), frozenset({tokenizer.special("<|end|>")}), slots=3)
+    return Engine(Checkpoint(model, tokenizer, draft), nano_conventions(model.config, tokenizer), slots=3)
 
 
 def crops(count: int, **more: object) -> list[Crop]:
@@ -62,7 +63,7 @@ def test_layer_as_draft_changes_nothing(engine: Engine) -> None:
 
 def test_a_layer_is_kept_if_the_model_agrees(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The crops of a region stand and fall together."""
-    shares = {"good": 1.0, "bad": 0.0, "so so": 0.6}
+    shares = {"a good one": 1.0, "a rather bad one": 0.0}
     tokens = {text: len(engine.checkpoint.tokenizer.encode(text)) for text in shares}
     by_ids = {tuple(engine.checkpoint.tokenizer.encode(text)): text for text in shares}
 
@@ -71,15 +72,24 @@ def test_a_layer_is_kept_if_the_model_agrees(engine: Engine, monkeypatch: pytest
 
     monkeypatch.setattr("gravityocr_models.engine.agreements", agreements)
     keys = [None, None, (1, 2), (1, 2), (1, 3), None]
-    drafts = ["good", "bad", "good", "bad", "good", None]
+    drafts = ["a good one", "a rather bad one", "a good one", "a rather bad one", "a good one", None]
     some = [replace(crop, draft=d, region=k) for crop, d, k in zip(crops(6), drafts, keys, strict=True)]
     answers = engine.read(some)
-    pooled = tokens["good"] / (tokens["good"] + tokens["bad"])
+    pooled = tokens["a good one"] / (tokens["a good one"] + tokens["a rather bad one"])
     assert [answer.agreement for answer in answers] == [1.0, 0.0, pooled, pooled, 1.0, None]
-    assert [answer.kept_layer for answer in answers] == [True, False, pooled >= 0.5, pooled >= 0.5, True, False]
+    both = Verdict(tokens["a good one"], sum(tokens.values())).holds(engine.conventions.keep_above)
+    assert [answer.kept_layer for answer in answers] == [True, False, both, both, True, False]
     read = engine.read(some, layer=LayerUse.OFF)
     for draft, answer, plain in zip(drafts, answers, read, strict=True):
         assert answer.text == (draft if answer.kept_layer else plain.text)
+
+
+@pytest.mark.parametrize(
+    ("agreed", "tokens", "holds"),
+    [(5, 10, True), (4, 10, True), (3, 10, False), (0, 1, True), (0, 2, True), (0, 3, False), (49, 100, True)],
+)
+def test_few_tokens_have_the_benefit_of_the_doubt(agreed: int, tokens: int, holds: bool) -> None:
+    assert Verdict(agreed, tokens).holds(0.5) == holds
 
 
 def test_a_layer_is_verified_in_one_forward(engine: Engine) -> None:
@@ -99,10 +109,11 @@ def test_a_script_the_model_never_learned_is_not_judged(engine: Engine) -> None:
 
 
 def test_an_answer_without_end_is_cut_and_marked(engine: Engine) -> None:
-    endless = replace(engine, ends=frozenset({engine.checkpoint.tokenizer.special("<|image|>")}))
+    never = frozenset({engine.checkpoint.tokenizer.special("<|image|>")})
+    endless = replace(engine, conventions=replace(engine.conventions, ends=never))
     (answer,) = endless.read(crops(1), layer=LayerUse.OFF)
     assert answer.truncated
-    assert len(answer.ids) == LEAST_LIMIT + TOKENS_PER_IMAGE_TOKEN * 2 * 4
+    assert len(answer.ids) == LEAST_LIMIT + engine.conventions.tokens_per_image_token * 2 * 4
 
 
 def test_the_task_is_part_of_the_prompt(engine: Engine) -> None:

@@ -1,13 +1,17 @@
 """Pixels on their way to the encoder."""
 
+import random
+
 import numpy as np
 import pytest
+from transformers.models.glm46v.image_processing_glm46v import smart_resize
 
-from gravityocr_models.config import VisionConfig
-from gravityocr_models.image import grid_of, normalise
+from gravityocr_models.config import ConfigError, VisionConfig
+from gravityocr_models.image import ImageRules, grid_of, normalise
 
 ONE = VisionConfig(1, 32, 2, 32, 32, in_channels=1, patch_size=16, spatial_merge_size=1, stem_widths=(4, 4, 4, 32))
 THREE = VisionConfig(1, 32, 2, 32, 32)
+SCALED = ImageRules((0.4, 0.4, 0.4), (0.2, 0.2, 0.2), (6272, 4816896))
 
 
 @pytest.mark.parametrize(
@@ -15,6 +19,34 @@ THREE = VisionConfig(1, 32, 2, 32, 32)
 )
 def test_grid_covers_the_crop(shape: tuple[int, ...], grid: tuple[int, int]) -> None:
     assert grid_of(shape, 16) == grid
+
+
+def test_scaled_sizes_are_those_of_transformers() -> None:
+    rng = random.Random(0)
+    for _ in range(3000):
+        shape = int(10 ** rng.uniform(0, 3.7)), int(10 ** rng.uniform(0, 3.7))
+        if max(shape) < 195 * min(shape):  # transformers refuses what is more elongated
+            expected = smart_resize(2, *shape, factor=28, min_pixels=12544, max_pixels=9633792)
+            rows, columns = grid_of(shape, 28, SCALED)
+            assert (28 * rows, 28 * columns) == expected
+
+
+@pytest.mark.parametrize("shape", [(1, 66000), (3, 1600), (5000, 2), (6000, 6000), (1, 1)])
+def test_any_shape_stays_within_the_bounds(shape: tuple[int, int]) -> None:
+    rows, columns = grid_of(shape, 28, SCALED)
+    assert 8 <= rows * columns <= 6144
+    if max(shape) < 2000:
+        pixels = np.full((*shape, 3), 200, np.uint8)
+        np.testing.assert_allclose(normalise(pixels, THREE, SCALED)[0], (200 / 255 - 0.4) / 0.2, atol=1e-5)
+
+
+def test_rules_that_contradict_themselves_raise() -> None:
+    with pytest.raises(ConfigError):
+        ImageRules((0.5,), (0.5, 0.5))
+    with pytest.raises(ConfigError):
+        ImageRules((0.5,), (0.0,))
+    with pytest.raises(ConfigError):
+        ImageRules(bounds=(9.0, 3.0))
 
 
 def test_padding_continues_the_border() -> None:

@@ -32,8 +32,8 @@ def prompt_of(model: OcrModel, rows: int, columns: int, seed: int, limit: int = 
     return Prompt(model.embed(ids), positions, limit, **more)  # type: ignore[arg-type]
 
 
-def rules(rounds: Rounds = Rounds.FUSED, block: int = 4, **more: object) -> Rules:
-    return Rules(ENDS, MASK, block, rounds, **more)
+def rules(rounds: Rounds = Rounds.FUSED, block: int = 4) -> Rules:
+    return Rules(ENDS, MASK, block, rounds)
 
 
 def ending_at(model: OcrModel, prompt: Prompt, place: int) -> frozenset[int]:

@@ -45,6 +45,13 @@ def test_text_never_becomes_a_special_token(tokenizer: Tokenizer, name: str) -> 
     assert tokenizer.decode(tokenizer.encode(f"see {name} here")) == f"see {name} here"
 
 
+def test_prompts_spell_special_tokens(tokenizer: Tokenizer) -> None:
+    """And only prompts do: what is read afterwards is plain text again."""
+    image, task = tokenizer.special("<|image|>"), tokenizer.special(Task.TEXT)
+    assert tokenizer.encode_prompt("<|image|>Text Recognition:") == [image, task]
+    assert image not in tokenizer.encode("<|image|>")
+
+
 def test_unknown_special_token_raises(tokenizer: Tokenizer) -> None:
     with pytest.raises(KeyError):
         tokenizer.special("<|no such|>")
