@@ -22,13 +22,16 @@ from gravityocr_cli.elements import (
     Heading,
     ItemList,
     Lost,
+    Note,
     PageBreak,
     Paragraph,
     Table,
 )
 from gravityocr_cli.headings import Outline
 from gravityocr_cli.hyphens import ends_broken, is_wide, join, join_lines, words_in
-from gravityocr_cli.lists import items_of, looks_like_list, number_of
+from gravityocr_cli.inline import Runs, joined_runs, of_heading, runs_of
+from gravityocr_cli.lists import Item, items_of, looks_like_list, number_of
+from gravityocr_cli.notes import Labels, notes_in, with_links
 from gravityocr_cli.textlayer import rows_of
 
 _FINAL = re.compile(r"""[.?!:…。！？：．]["'”’»)\]」』）】]*$""")
@@ -36,23 +39,28 @@ _TABLE_LABEL = re.compile(r"\s*(?:table|tab\.|tableau|tabelle|tabla|表)\s*", re
 _FIGURE_LABEL = re.compile(r"\s*(?:fig(?:ure)?s?\b|abb(?:ildung)?\b|scheme|chart|plate|photo|图|圖|図)", re.IGNORECASE)
 _CONTINUED = re.compile(r"\b(?:continued|cont(?:['’]d|d?\.)|fortsetzung|suite)|续|続", re.IGNORECASE)
 _EQUATION_NUMBER = re.compile(r"\(\s*((?:[A-Z]\.?)?[0-9]{1,3}(?:[.\-][0-9]{1,3})*[a-z]?)\s*\)")
-_NOTE_START = re.compile(r"(?:([0-9]{1,3})[.)]?\s+|\[([0-9]{1,3})\]\s*|([*†‡§¶¹²³⁴-⁹])\s*)(?=\S)")
 # A paragraph that breaks off after one of these has not ended, whatever the next one starts with.
 _UNFINISHED = re.compile(r"(?:^|\s)(?:the|an?|of|and|or|by|with|from|for|in|to|at|that|which|is|are|was|were|as|its)$")
 _PAGES_HELD = 2
 
 
-def assemble(pages: Iterable[tuple[int, Sequence[Block]]]) -> Iterator[Element]:
-    """The document's elements in reading order. pages: number and blocks in reading order, one page at a time."""
+def assemble(
+    pages: Iterable[tuple[int, Sequence[Block]]], contents: Sequence[tuple[int, str, int]] = ()
+) -> Iterator[Element]:
+    """The document's elements in reading order.
+
+    pages: number and blocks in reading order, one page at a time. contents: the PDF's own outline, as level from 1,
+    title, and page from 1.
+    """
     seen: Counter[str] = Counter()
-    outline = Outline()
+    outline, labels = Outline(contents), Labels()
     held: list[Element] = []
     for index, (number, given) in enumerate(pages):
-        blocks = _with_numbered_items(given)
+        blocks = outline.with_headings(_with_numbered_items(given))
         prose = (block.text.splitlines() for block in blocks if block.region.kind in _PROSE)
         seen.update(words_in(chain.from_iterable(prose)))
         outline.look(blocks)
-        elements = _page_elements(blocks, outline, seen)
+        elements = with_links(*_page_elements(blocks, outline, seen), number, labels)
         for element in [PageBreak(number), *elements] if index else elements:
             done, held = _flow(held, element, seen)
             yield from done
@@ -65,48 +73,60 @@ _PROSE = frozenset({Kind.TITLE, Kind.HEADING, Kind.TEXT, Kind.LIST, Kind.CAPTION
 # --- one page -------------------------------------------------------------------------------------------------------
 
 
-def _page_elements(blocks: Sequence[Block], outline: Outline, seen: Mapping[str, int]) -> list[Element]:
-    """A page's elements in reading order, its footnotes last."""
+def _page_elements(
+    blocks: Sequence[Block], outline: Outline, seen: Mapping[str, int]
+) -> tuple[list[Element], list[tuple[str, Aside]]]:
+    """A page's elements in reading order, and its footnotes with their marks."""
     captions = _captions(blocks)
     tags = _equation_numbers(blocks)
     used = {*captions.values(), *tags.values()}
     elements: list[Element] = []
-    notes: list[Element] = []
+    notes: list[tuple[str, Aside]] = []
     for index, block in enumerate(blocks):
-        caption = join_lines(blocks[captions[index]].text.splitlines(), seen) if index in captions else ""
+        caption = _aside(blocks[captions[index]], seen) if index in captions else Aside("")
         if block.lost:
             elements.append(Lost(block.region.page, block.region.order, block.lost))
-        elif index in used or not (block.text or caption):
+        elif index in used or not (block.text or caption.text):
             continue
         elif block.region.kind is Kind.TEXT:
-            lines = (each.splitlines() for each in block.text.split("\n\n"))
-            elements += [Paragraph(join_lines(each, seen), block.region, block.region) for each in lines]
+            texts = [join_lines(each.splitlines(), seen) for each in block.text.split("\n\n")]
+            styled = zip(texts, runs_of(texts, block.region.lines), strict=True)
+            elements += [Paragraph(text, block.region, block.region, runs) for text, runs in styled]
         elif block.region.kind is Kind.LIST:
             _add_list(elements, block, seen)
         elif block.region.kind is Kind.FOOTNOTE:
-            notes += [Aside(join_lines(note, seen)) for note in _notes(block.text.splitlines())]
+            found = notes_in(block.text.splitlines())
+            texts = [join_lines(lines, seen) for _, lines in found]
+            asides = map(Aside, texts, runs_of(texts, block.region.lines))
+            notes += [(mark, aside) for (mark, _), aside in zip(found, asides, strict=True)]
         elif block.region.kind is Kind.FORMULA and index in tags:
             elements.append(Formula(f"{block.text} \\tag{{{_tag(blocks[tags[index]].text)}}}"))
         else:
             elements.append(_single(block, caption, outline, seen))
-    return elements + notes
+    return elements, notes
 
 
-def _single(block: Block, caption: str, outline: Outline, seen: Mapping[str, int]) -> Element:
+def _single(block: Block, caption: Aside, outline: Outline, seen: Mapping[str, int]) -> Element:
     """The element of a block that stands for itself."""
     match block.region.kind:
         case Kind.TITLE | Kind.HEADING:
-            return Heading(outline.level(block), join_lines(block.text.splitlines(), seen))
+            text = join_lines(block.text.splitlines(), seen)
+            return Heading(outline.level(block), text, of_heading(text, runs_of([text], block.region.lines)[0]))
         case Kind.CODE:
             return Code(block.text)
         case Kind.FORMULA:
             return Formula(block.text)
         case Kind.TABLE:
-            return Table(block.text, caption, block.region)
+            return Table(block.text, caption.text, block.region, caption.runs)
         case Kind.PICTURE:
-            return Figure(block.text, caption)
+            return Figure(block.text, caption.text, caption.runs)
         case _:
-            return Aside(join_lines(block.text.splitlines(), seen))
+            return _aside(block, seen)
+
+
+def _aside(block: Block, seen: Mapping[str, int]) -> Aside:
+    text = join_lines(block.text.splitlines(), seen)
+    return Aside(text, runs_of([text], block.region.lines)[0])
 
 
 def _with_numbered_items(blocks: Sequence[Block]) -> list[Block]:
@@ -129,9 +149,8 @@ def _with_numbered_items(blocks: Sequence[Block]) -> list[Block]:
 
 def _add_list(elements: list[Element], block: Block, seen: Mapping[str, int]) -> None:
     """Adds a list, as further items of the list right before it where there is one."""
-    region = block.region
+    region, items = block.region, items_in(block, seen)
     size = max((line.size for line in region.lines), default=10.0)
-    items = items_of(block.text, _left_edges(block.text.splitlines(), region.lines), seen, 0.7 * size)
     before = elements[-1] if elements else None
     if items and isinstance(before, ItemList) and _same_column(before.region.box, region.box):
         shift = max(0, round((region.box.x0 - before.region.box.x0) / (2 * size)))
@@ -140,6 +159,15 @@ def _add_list(elements: list[Element], block: Block, seen: Mapping[str, int]) ->
         elements[-1] = ItemList(before.items + items, replace(region, box=_with_left(region.box, before.region.box.x0)))
     elif items:
         elements.append(ItemList(items, region))
+
+
+def items_in(block: Block, seen: Mapping[str, int]) -> tuple[Item, ...]:
+    """The items of a list's block, styled as painted. seen: words of the document, for hyphens."""
+    lines = block.region.lines
+    size = max((line.size for line in lines), default=10.0)
+    items = items_of(block.text, _left_edges(block.text.splitlines(), lines), seen, 0.7 * size)
+    styled = zip(items, runs_of([item.text for item in items], lines), strict=True)
+    return tuple(replace(item, runs=runs) for item, runs in styled)
 
 
 def _with_left(box: Box, x0: float) -> Box:
@@ -200,21 +228,6 @@ def _tag(text: str) -> str:
     return match[1] if match else ""
 
 
-def _notes(lines: Sequence[str]) -> list[list[str]]:
-    """The lines of each footnote. A number starts one only where it follows the number of the note before."""
-    notes: list[list[str]] = []
-    last: int | None = None
-    for line in lines:
-        match = _NOTE_START.match(line)
-        number = int(match[1] or match[2]) if match and not match[3] else None
-        starts = match is not None and (match[3] or last is None or number == last + 1)
-        if not notes or (starts and line.strip()):
-            notes.append([])
-        last = number if starts and number is not None else last
-        notes[-1].append(line)
-    return notes
-
-
 # --- over columns and pages -----------------------------------------------------------------------------------------
 
 
@@ -227,7 +240,7 @@ def _flow(held: list[Element], new: Element, seen: Mapping[str, int]) -> tuple[l
                 changed = [*held[:at], joined[0], *held[at + 1 :]]
                 rest = joined[1]
                 return (changed, [rest]) if rest is not None else ([], changed)
-        floats = isinstance(new, Table | Figure | Aside | Lost | PageBreak)
+        floats = isinstance(new, Table | Figure | Aside | Note | Lost | PageBreak)
         stale = isinstance(new, PageBreak) and new.page - max(map(_last_page, held)) > _PAGES_HELD
         if floats and not stale:
             return [], [*held, new]
@@ -259,21 +272,27 @@ def _joined(
     if isinstance(a, Paragraph) and isinstance(b, Paragraph) and _is_open(a):
         apart = bool(between) or _breaks(a.last, b.first)
         if (apart and _goes_on(a, b)) or (ends_broken(a.text) and b.text[:1].islower()):
-            return replace(a, text=join(a.text, b.text, seen), last=b.last), None
+            text = join(a.text, b.text, seen)
+            return replace(a, text=text, last=b.last, runs=joined_runs(text, a.runs, b.runs, len(b.text))), None
     if isinstance(a, ItemList) and isinstance(b, ItemList) and _is_open(a) and not b.items[0].marked:
-        last = replace(a.items[-1], text=join(a.items[-1].text, b.items[0].text, seen))
+        last = _longer(a.items[-1], b.items[0].text, b.items[0].runs, seen)
         whole = replace(a, items=(*a.items[:-1], last), region=b.region)
         return whole, replace(b, items=b.items[1:]) if len(b.items) > 1 else None
     if isinstance(a, ItemList) and isinstance(b, Paragraph) and _is_open(a) and b.text[:1].islower():
         if not between and not _breaks(a.region, b.first):
             return None
-        last = replace(a.items[-1], text=join(a.items[-1].text, b.text, seen))
+        last = _longer(a.items[-1], b.text, b.runs, seen)
         return replace(a, items=(*a.items[:-1], last), region=b.last), None
     if isinstance(a, Table) and isinstance(b, Table) and _table_goes_on(a, b, between):
         same = _same_edges(a.region.box, b.region.box)
         if whole_html := tables.continued(a.html, b.html, same):
             return replace(a, html=whole_html, region=b.region), None
     return None
+
+
+def _longer(item: Item, text: str, runs: Runs, seen: Mapping[str, int]) -> Item:
+    whole = join(item.text, text, seen)
+    return replace(item, text=whole, runs=joined_runs(whole, item.runs, runs, len(text)))
 
 
 def _is_unfinished(text: str) -> bool:
@@ -307,15 +326,23 @@ def _breaks(a: Region, b: Region) -> bool:
 
 def _table_goes_on(a: Table, b: Table, between: Sequence[Element]) -> bool:
     """Whether b, first on its page, may be the rest of a, last on the page before."""
-    if not all(isinstance(each, PageBreak | Aside | Lost) for each in between) or b.region.page != a.region.page + 1:
+    if (
+        not all(isinstance(each, PageBreak | Aside | Note | Lost) for each in between)
+        or b.region.page != a.region.page + 1
+    ):
         return False
     if b.caption and not _CONTINUED.search(b.caption):
         return False
-    return abs(a.region.box.width - b.region.box.width) < 0.1 * max(a.region.box.width, b.region.box.width)
+    wide, narrow = a.region.box.width, b.region.box.width
+    if abs(wide - narrow) < 0.1 * max(wide, narrow):
+        return True
+    fewer = tables.columns_in(b.html) < tables.columns_in(a.html)  # the last ones are empty on this page
+    return fewer and abs(a.region.box.x0 - b.region.box.x0) < 6 and 0.4 * wide < narrow < wide
 
 
 def _same_edges(a: Box, b: Box) -> bool:
-    return abs(a.x0 - b.x0) < 6 and abs(a.x1 - b.x1) < 6
+    """Whether both start at one edge, and the second ends there too or before, its last columns being empty."""
+    return abs(a.x0 - b.x0) < 6 and b.x1 < a.x1 + 6
 
 
 def _same_column(a: Box, b: Box) -> bool:

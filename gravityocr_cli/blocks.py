@@ -37,6 +37,8 @@ _NUMBER = r"\(\s*((?:[A-Z]\.?)?[0-9]{1,3}(?:[.\-][0-9]{1,3})*[a-z]?)\s*\)"
 _TEXTED = rf"(?:\\(?:text|mathrm|textrm|mbox)\s*\{{\s*{_NUMBER}\s*\}}|{_NUMBER})"
 _SPACED_NUMBER = re.compile(rf"((?:\\q?quad|\\hfill|\\eqno|\\hspace\{{[^}}]*\}}|\\[,;:!> ]|~|&|\s)+){_TEXTED}\s*$")
 _AFTER_OPERATOR = re.compile(r"(?:^|[=+\-*/<>(,&{]|\\[a-zA-Z]+)\s*[a-zA-Z]?\s*$")
+_SENTENCE_END = re.compile(r"[.?!:]['\"’”)\]]*\s*$")
+_SENTENCE_START = re.compile(r"\s*['\"‘“(\[]?[^\W_a-z]")
 _CODE_MARKS = frozenset("(){}[]=<>;_/\\\"'#*+|&$@%^~`")
 
 
@@ -82,9 +84,28 @@ def _content(region: Region, text: str) -> str:
             # A model that knows Markdown may mark what the layout has said already.
             return text if region.lines else re.sub(r"^#{1,6}\s+", "", text)
         case _:
-            paragraphs = re.split(r"\n[^\S\n]*\n\s*", text.strip())
+            paragraphs = re.split(r"\n[^\S\n]*\n\s*", _parted_at_indents(text.strip(), region.lines))
             tidy = ("\n".join(" ".join(line.split()) for line in each.splitlines()) for each in paragraphs)
             return _LOOSE_MATH.sub(r"$\1$", "\n\n".join(tidy))
+
+
+def _parted_at_indents(text: str, lines: Sequence[Line]) -> str:
+    """The text with an empty line before each row that starts a paragraph: indented, after one that ends a sentence."""
+    rows, written = rows_of(lines), text.splitlines()
+    if len(rows) < 4 or len(rows) != len(written):
+        return text
+    left = min(row[0].box.x0 for row in rows)
+    indents = [(row[0].box.x0 - left) / row[0].size for row in rows]
+    if sum(indent < 0.5 for indent in indents) < 0.6 * len(rows):
+        return text
+    starts = [
+        at > 0
+        and 0.7 < indents[at] < 4
+        and _SENTENCE_END.search(written[at - 1])
+        and _SENTENCE_START.match(written[at])
+        for at in range(len(rows))
+    ]
+    return "\n".join(f"\n{line}" if start else line for line, start in zip(written, starts, strict=True))
 
 
 def _table(text: str, lines: Sequence[Line]) -> str:

@@ -65,12 +65,12 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
 
 
 def png_of(page: Page, region: Region) -> bytes | None:
-    """The region as a PNG file; None where it shows nothing."""
+    """The region as a PNG file that states its dpi; None where it shows nothing."""
     pixels, _ = _cut_out(page, region.box)
     if _is_blank(pixels):
         return None
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG")
+    Image.fromarray(pixels).save(file, "PNG", dpi=(page.dpi, page.dpi))
     return file.getvalue()
 
 

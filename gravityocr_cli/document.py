@@ -51,14 +51,49 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Style:
+    """How text is set. script: 1 raised, -1 lowered. link: where it leads, or "". note: its footnote's label, or ""."""
+
+    bold: bool = False
+    italic: bool = False
+    code: bool = False
+    script: int = 0
+    link: str = ""
+    note: str = ""
+
+
+PLAIN = Style()
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a line in one style. text: as painted, blanks included."""
+
+    text: str
+    style: Style = PLAIN
+
+
+@dataclass(frozen=True)
+class Link:
+    """A place on the page that leads somewhere."""
+
+    box: Box
+    target: str
+
+
+@dataclass(frozen=True)
 class Line:
-    """One painted line of the text layer. text: as painted, without a line break. size: font size in points."""
+    """One painted line of the text layer. text: as painted, without a line break. size: font size in points.
+
+    spans: the same text by style; empty where all of it is plain.
+    """
 
     box: Box
     text: str
     size: float
     bold: bool = False
     mono: bool = False
+    spans: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,9 +126,12 @@ class Block:
     text: plain text, line breaks as painted (TEXT-like kinds), LaTeX without delimiters (FORMULA), HTML (TABLE), or
         the image file's relative path (PICTURE).
     lost: why the region could not be read, else "".
+    source: who wrote the text: "model", "text layer", "picture", or "" where nobody said. confidence: 0..1, or None.
     """
 
     region: Region
     text: str
     lost: str = ""
     warnings: tuple[str, ...] = field(default=())
+    source: str = ""
+    confidence: float | None = None

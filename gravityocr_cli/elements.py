@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gravityocr_cli.document import Region
+from gravityocr_cli.inline import Runs
 from gravityocr_cli.lists import Item
 
 
@@ -12,6 +13,7 @@ class Heading:
 
     level: int
     text: str
+    runs: Runs = ()
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Paragraph:
     text: str
     first: Region
     last: Region
+    runs: Runs = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Table:
     html: str
     caption: str
     region: Region
+    caption_runs: Runs = ()
 
 
 @dataclass(frozen=True)
@@ -60,13 +64,24 @@ class Figure:
 
     path: str
     caption: str
+    caption_runs: Runs = ()
 
 
 @dataclass(frozen=True)
 class Aside:
-    """Text outside the flow: a footnote, a running header or footer, a caption without its figure."""
+    """Text outside the flow: a running header or footer, a caption without its figure, a note without its mark."""
 
     text: str
+    runs: Runs = ()
+
+
+@dataclass(frozen=True)
+class Note:
+    """A footnote. label: what its reference in the text (a run's `style.note`) calls it; unique in the document."""
+
+    label: str
+    text: str
+    runs: Runs = ()
 
 
 @dataclass(frozen=True)
@@ -85,4 +100,4 @@ class PageBreak:
     page: int
 
 
-Element = Heading | Paragraph | ItemList | Code | Formula | Table | Figure | Aside | Lost | PageBreak
+Element = Heading | Paragraph | ItemList | Code | Formula | Table | Figure | Aside | Note | Lost | PageBreak

@@ -1,4 +1,4 @@
-"""Heading levels: from the numbering, else from the font size among the headings seen so far.
+"""Heading levels: from the PDF's own outline, else the numbering, else the font size among the headings seen so far.
 
 The document's title has level 1 and a section numbered "1" level 2, whether or not there is a title, so that levels do
 not depend on what a first page happened to show.
@@ -6,6 +6,7 @@ not depend on what a first page happened to show.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from gravityocr_cli.document import Block, Kind, Line
@@ -28,18 +29,36 @@ _UNNUMBERED = frozenset(
 class Outline:
     """What the headings so far say about the ones to come. Feed each page with `look` before asking for its levels."""
 
-    def __init__(self) -> None:
+    def __init__(self, contents: Iterable[tuple[int, str, int]] = ()) -> None:
+        """contents: the PDF's outline, as level from 1, title, and page from 1."""
+        self._contents = {(page, _bare(title)): level for level, title, page in contents if _bare(title)}
         self._titled = False
         self._roman = False
         self._letter = ""
         self._sizes: set[float] = set()  # of headings that no number places, in half points
         self._numbered: dict[float, int] = {}  # size -> level that a numbered heading of that size had
 
+    def with_headings(self, blocks: Iterable[Block]) -> list[Block]:
+        """The blocks, short ones that say what the PDF's outline calls a section of their page marked as headings."""
+        marked = []
+        for block in blocks:
+            region = block.region
+            if region.kind in (Kind.TEXT, Kind.LIST) and self._stated(block) is not None:
+                block = replace(block, region=replace(region, kind=Kind.HEADING))
+            marked.append(block)
+        return marked
+
+    def _stated(self, block: Block) -> int | None:
+        """The level that the PDF's outline gives the block, from 1."""
+        return self._contents.get((block.region.page, _bare(block.text))) if self._contents else None
+
     def look(self, blocks: Iterable[Block]) -> None:
         """Takes note of a page's headings."""
         for block in blocks:
+            if block.region.kind is Kind.HEADING and (roman := _ROMAN.match(block.text)):
+                self._roman = self._roman or len(roman[1]) > 1
             if block.region.kind is Kind.HEADING and not block.lost and (size := size_of(block.region.lines)):
-                if (depth := _depth(block.text)) is not None:
+                if (depth := depth_of(block.text)) is not None:
                     self._numbered.setdefault(size, depth + 1)
                 else:
                     self._sizes.add(size)
@@ -50,7 +69,9 @@ class Outline:
             level = 2 if self._titled else 1
             self._titled = True
             return level
-        level = self._lettered(block.text) or 1 + (_depth(block.text) or 0)
+        if (stated := self._stated(block)) is not None:
+            return min(stated + 1, LOWEST)
+        level = self._lettered(block.text) or 1 + (depth_of(block.text) or 0)
         return min(level if level > 1 else self._by_size(block), LOWEST)
 
     def _lettered(self, text: str) -> int | None:
@@ -88,7 +109,13 @@ def size_of(lines: Sequence[Line]) -> float:
     return max(weights, key=lambda size: (weights[size], size)) if weights else 0.0
 
 
-def _depth(text: str) -> int | None:
+def _bare(text: str) -> str:
+    """A title as it compares: letters and digits only, its number gone, for outlines often leave that out."""
+    text = re.sub(r"^\s*(?:[0-9]+(?:\.[0-9]+)*\.?|[IVX]+\.|[A-Z]\.)\s+", "", text)
+    return "".join(each for each in text.casefold() if each.isalnum())
+
+
+def depth_of(text: str) -> int | None:
     """How deep a number puts a heading: 1 for "1" or "Chapter 3", 2 for "1.3" or "A.2"; None without one."""
     text = text.strip()
     if match := _DECIMAL.match(text) or _APPENDED.match(text):

@@ -168,3 +168,15 @@ def _line_heights(mask: Mask) -> list[int]:
     """The heights of a block's bands of ink, those of dots and accents left out."""
     bands = [b - a for a, b in runs(mask.any(axis=1))]
     return [band for band in bands if 2 * band > max(bands)]
+
+
+def rules_across(pixels: NDArray[np.uint8], dpi: float, body: Box) -> list[float]:
+    """Heights, in points from the top, of thin lines that cross the whole width of the body."""
+    scale = dpi / 72
+    x0, x1 = int(body.x0 * scale), int(body.x1 * scale)
+    y0, y1 = int(body.y0 * scale), int(body.y1 * scale)
+    ink = ink_of(pixels[y0:y1, x0:x1])
+    if not ink.size:
+        return []
+    bands = runs(ink.mean(axis=1) > 0.95)
+    return [(y0 + (a + b) / 2) / scale for a, b in bands if b - a <= max(2, 3 * scale)]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gravityocr_cli.hyphens import join_lines
+from gravityocr_cli.inline import Runs
 
 _GLYPHS = "•◦▪▫‣⁃●○■□◆◇➢➤►▶✓✔·∙\uf0b7\uf0a7\uf076\uf0d8"
 _GLYPH = re.compile(rf"([{_GLYPHS}])(?:\s*)(?=\S|$)")
@@ -17,7 +18,7 @@ _DASH = re.compile(r"([-–—*+])(?:\s+|$)")
 _NUMBER = re.compile(r"([0-9]{1,3})([.)])(?:\s+|$)")
 _REFERENCE = re.compile(r"\[([0-9]{1,3})\]\s*(?=\S)")
 _LETTERED = re.compile(r"\(?(?:[a-zA-Z]|[ivx]{1,5}|[0-9]{1,2})\)\s+")
-_LEADERS = re.compile(r"(?:\s*[.·…]\s*){4,}(?=[0-9ivxlc]+\s*$)")
+LEADERS = re.compile(r"(?:\s*[.·…]\s*){4,}(?=[0-9ivxlc]+\s*$)")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Item:
     number: str = ""
     depth: int = 0
     marked: bool = True
+    runs: Runs = ()
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def looks_like_list(text: str) -> bool:
         return False
     if _GLYPH.match(lines[0]) and len(lines[0] + "".join(lines[1:2])) > 1:
         return True
-    if sum(_LEADERS.search(line) is not None for line in lines) >= 2:
+    if sum(LEADERS.search(line) is not None for line in lines) >= 2:
         return True
     if _DASH.match(lines[0]):
         return sum(_DASH.match(line) is not None for line in lines) >= 2
@@ -74,7 +76,7 @@ def items_of(text: str, indents: Sequence[float | None], seen: Mapping[str, int]
     """
     groups: list[tuple[_Start | None, float, list[str]]] = []
     starts: list[_Start] = []
-    each_line = any(_LEADERS.search(line) for line in text.splitlines())
+    each_line = any(LEADERS.search(line) for line in text.splitlines())
     for line, indent in zip(text.splitlines(), indents, strict=True):
         if not line.strip():
             continue
@@ -139,4 +141,4 @@ def _glyphs_differ(order: Sequence[str]) -> bool:
 
 
 def _tidy(text: str) -> str:
-    return _LEADERS.sub(" ... ", text)
+    return LEADERS.sub(" ... ", text)

@@ -5,20 +5,16 @@ detector later), regions that own the page's lines come out. No line is lost: wh
 own.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gravityocr_cli.document import Box, Kind, Line, Page, Region
-from gravityocr_cli.inkcut import cut_by_ink, ink_of, pictures_outside
+from gravityocr_cli.inkcut import cut_by_ink, ink_of, pictures_outside, rules_across
+from gravityocr_cli.kinds import CAPTION_LABEL, by_numbers, in_margin, settled
 from gravityocr_cli.order import reading_order
-from gravityocr_cli.textlayer import is_upright
-
-_CAPTION_LABEL = re.compile(r"(?:table|fig(?:ure|\.)?|algorithm)\s+[\dIVXLA-Z.]+[.:]?", re.IGNORECASE)
-_SECTION = re.compile(r"(?:\d+(?:\.\d+)*\.?|[IVX]+\.|[A-Z]\.)\s+[^\W\d_][^.!?;,:]{2,70}")
-_NUMBER = re.compile(r"\(\s*[\w.′'-]{1,8}\s*\)")  # of an equation, beside it
+from gravityocr_cli.textlayer import is_upright, is_vertical
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,9 @@ def regions_of(page: Page, found: Sequence[Found]) -> tuple[Region, ...]:
     owned, orphans = _assign(page.lines, boxes)
     regions = [_grown(each, lines) for each, lines in zip(boxes, owned, strict=True)]
     regions += _orphan_regions(orphans, page)
-    regions = [_settle_kind(region, page) for region in regions]
+    regions = [region for region in regions if not _is_covered(region, regions)]
+    regions = [_without_picture_of_text(region, page) for region in regions]
+    regions = settled(regions, page)
     return _in_order(_with_caption_labels(regions), page)
 
 
@@ -84,7 +82,8 @@ def _assign(lines: Sequence[Line], found: Sequence[Found]) -> tuple[list[list[Li
     owned: list[list[Line]] = [[] for _ in found]
     orphans = []
     for line in lines:
-        shares = [_overlap(line.box, each.box) / max(_area(line.box), 1e-6) for each in found]
+        core = _core(line)
+        shares = [_overlap(core, each.box) / max(_area(core), 1e-6) for each in found]
         best = max(range(len(found)), key=lambda i: shares[i], default=None)
         if best is None or shares[best] < 0.5:
             orphans.append(line)
@@ -93,9 +92,23 @@ def _assign(lines: Sequence[Line], found: Sequence[Found]) -> tuple[list[list[Li
     return owned, orphans
 
 
+def _core(line: Line) -> Box:
+    """The height that letters without ascenders fill: what a font keeps free above and below is not the line's ink."""
+    inset = 0.25 * line.box.height if is_upright(line) else 0.0
+    return Box(line.box.x0, line.box.y0 + inset, line.box.x1, line.box.y1 - inset)
+
+
 def _grown(found: Found, lines: list[Line]) -> Region:
     """The region, grown to hold its lines whole."""
     return Region(0, 0, found.kind, _hull([found.box, *(line.box for line in lines)]), tuple(lines))
+
+
+def _is_covered(region: Region, regions: Sequence[Region]) -> bool:
+    """Whether a region that owns no line only frames the lines of others: they must not be read twice."""
+    if region.lines or region.kind in (Kind.PICTURE, Kind.TABLE, Kind.FORMULA):
+        return False
+    shared = sum(_overlap(region.box, line.box) for other in regions for line in other.lines)
+    return shared > 0.6 * _area(region.box)
 
 
 def _orphan_regions(lines: list[Line], page: Page) -> list[Region]:
@@ -110,7 +123,7 @@ def _orphan_regions(lines: list[Line], page: Page) -> list[Region]:
     regions = []
     for group in groups:
         box = _hull([line.box for line in group])
-        kind = Kind.TEXT if is_upright(group[0]) or not _in_margin(box, page) else Kind.HEADER
+        kind = Kind.TEXT if is_upright(group[0]) or not in_margin(box, page) else Kind.HEADER
         regions.append(Region(0, 0, kind, box, tuple(group)))
     return regions
 
@@ -125,37 +138,11 @@ def _continues(above: Line, line: Line) -> bool:
     return (same_size and -0.5 * line.size < gap < 0.9 * line.size and beside > 0) or follows_on_row
 
 
-def _in_margin(box: Box, page: Page) -> bool:
-    return box.x1 < 0.1 * page.width or box.x0 > 0.9 * page.width
-
-
-def _settle_kind(region: Region, page: Page) -> Region:
-    """Corrects labels.
-
-    Monospaced text is code, a numbered line of its own a heading, a formula that is only an equation's number text, and
-    so is a picture made of text; furniture stands at the edge.
-    """
-    if region.kind is Kind.TEXT and len(region.lines) > 1 and all(line.mono for line in region.lines):
-        return replace(region, kind=Kind.CODE)
-    if region.kind is Kind.TEXT and len(region.lines) == 1 and _SECTION.fullmatch(region.lines[0].text):
-        return replace(region, kind=Kind.HEADING)
-    middle = (region.box.y0 + region.box.y1) / 2 / page.height
-    if region.kind in (Kind.HEADER, Kind.FOOTER) and 0.12 < middle < 0.88 and not _in_margin(region.box, page):
-        return replace(region, kind=Kind.TEXT)
-    if region.kind in (Kind.HEADER, Kind.FOOTER):
-        return replace(region, kind=Kind.HEADER if middle < 0.5 else Kind.FOOTER)
-    if region.kind is Kind.FORMULA and _NUMBER.fullmatch(" ".join(line.text for line in region.lines)):
-        return replace(region, kind=Kind.TEXT)
-    if region.kind is Kind.PICTURE and region.lines and _is_all_text(region, page):
-        return replace(region, kind=Kind.TEXT)
-    return region
-
-
 def _with_caption_labels(regions: list[Region]) -> list[Region]:
     """`TABLE IV` on a line of its own, and the title under it, are one caption."""
     merged = list(regions)
     for label in regions:
-        if len(label.lines) != 1 or not _CAPTION_LABEL.fullmatch(label.lines[0].text):
+        if len(label.lines) != 1 or not CAPTION_LABEL.fullmatch(label.lines[0].text):
             continue
         for title in merged:
             gap = title.box.y0 - label.box.y1
@@ -173,6 +160,12 @@ def _with_caption_labels(regions: list[Region]) -> list[Region]:
                 merged = [region for region in merged if region is not label]
                 break
     return merged
+
+
+def _without_picture_of_text(region: Region, page: Page) -> Region:
+    if region.kind is Kind.PICTURE and region.lines and _is_all_text(region, page):
+        return replace(region, kind=Kind.TEXT)
+    return region
 
 
 def _is_all_text(region: Region, page: Page) -> bool:
@@ -196,8 +189,32 @@ def _in_order(regions: list[Region], page: Page) -> tuple[Region, ...]:
     heads = [region for region in regions if region.kind is Kind.HEADER]
     feet = [region for region in regions if region.kind is Kind.FOOTER]
     body = [region for region in regions if region.kind not in (Kind.HEADER, Kind.FOOTER)]
-    ordered = [group[i] for group in (heads, body, feet) for i in reading_order([region.box for region in group])]
+    groups = [heads, *_between_rules(body, page), feet]
+    ordered = by_numbers([group[i] for group in groups for i in _order(group)])
     return tuple(replace(region, page=page.number, order=order) for order, region in enumerate(ordered))
+
+
+def _order(regions: Sequence[Region]) -> list[int]:
+    """Reading order; vertical columns from the right."""
+    boxes = [region.box for region in regions]
+    if len(boxes) > 1 and all(is_vertical(region.lines) for region in regions):
+        return sorted(range(len(boxes)), key=lambda i: (-boxes[i].x1, boxes[i].y0))
+    return reading_order(boxes)
+
+
+def _between_rules(body: list[Region], page: Page) -> list[list[Region]]:
+    """The regions in bands, cut at lines that run across them all: what is above one is read before what is below."""
+    if len(body) < 4:
+        return [body]
+    hull = _hull([region.box for region in body])
+    bands, rest = [], body
+    for y in rules_across(page.pixels, page.dpi, hull):
+        above = [region for region in rest if region.box.y1 <= y + 1]
+        below = [region for region in rest if region.box.y0 >= y - 1]
+        if above and below and len(above) + len(below) == len(rest):
+            bands.append(above)
+            rest = below
+    return [*bands, rest]
 
 
 def _hull(boxes: list[Box]) -> Box:

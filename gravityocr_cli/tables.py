@@ -85,6 +85,11 @@ def width_of(rows: Rows) -> int:
     return widest
 
 
+def columns_in(markup: str) -> int:
+    """Columns of the HTML table."""
+    return width_of(rows_from_html(markup))
+
+
 def continued(first: str, second: str, same_place: bool) -> str | None:
     """One HTML table of two that follow each other over a page break; None where they are two tables.
 

@@ -1,6 +1,6 @@
 """The painted text of a page as lines, and the draft that a region gets from them.
 
-Reads the plain dictionaries that PyMuPDF's `get_text("dict")` returns, so that nothing here needs PyMuPDF. Decides
+Reads the plain dictionaries that PyMuPDF's `get_text("rawdict")` returns, so that nothing here needs PyMuPDF. Decides
 what a reader can see, never whether it is true: a wrong ToUnicode table is the verifying model's to catch. What cannot
 be text (control bytes, private-use or unknown characters) is marked with U+FFFD, and lines with such a mark give no
 draft.
@@ -10,30 +10,47 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gravityocr_cli.document import Box, Line
+from gravityocr_cli.document import PLAIN, Box, Line, Link, Span, Style
 
 UNSOUND = "\ufffd"
 _PAINTED = 16 | 8 | 32  # filled, stroked or clipped: the bits of a span's `char_flags` that leave marks on the page
-_BOLD, _MONO = 16, 8  # bits of a span's `flags`
+_BOLD, _MONO, _ITALIC = 16, 8, 2  # bits of a span's `flags`
 _BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|cmssbx|-bd|demi", re.IGNORECASE)
+_ITALIC_NAME = re.compile(r"italic|oblique|cmti|cmsl|slanted", re.IGNORECASE)
+_MATH_FONT = re.compile(r"cmmi|cmsy|cmex|cmbsy|msam|msbm|euf|eus|mtmi|mtsy|math|symbol|rsfs|stix", re.IGNORECASE)
+_ACCENTS = dict(
+    zip("`´ˆ˜¨¯˘˙˚ˇ˝¸˛", "\u0300\u0301\u0302\u0303\u0308\u0304\u0306\u0307\u030a\u030c\u030b\u0327\u0328", strict=True)
+)
+_ACCENTS[UNSOUND] = ""
+Corners = tuple[float, float, float, float]  # left, top, right, bottom
 CONTRAST = 24  # grey levels between a glyph and its ground; less is not readable (white on white, covered text)
 
 
-def lines_of(raw: dict[str, Any], page: Box, pixels: NDArray[np.uint8], dpi: float, hidden: bool) -> tuple[Line, ...]:
+def lines_of(
+    raw: dict[str, Any],
+    page: Box,
+    pixels: NDArray[np.uint8],
+    dpi: float,
+    hidden: bool,
+    links: Sequence[Link] = (),
+) -> tuple[Line, ...]:
     """The visible lines of a page.
 
-    raw: `get_text("dict")` in the page's displayed frame, points. pixels: uint8 [H, W, 3] of the same page at `dpi`.
+    raw: `get_text("rawdict")` in the page's displayed frame, points. pixels: uint8 [H, W, 3] of the same page at `dpi`.
     hidden: keep text that is not painted (the OCR layer of a scan, whose picture shows what it says).
     """
     lines = []
     for block in raw["blocks"]:
         for raw_line in block.get("lines", ()):
-            line = _line_of(raw_line["spans"], hidden)
+            line = _line_of(raw_line, hidden, links)
+            if hidden and line is not None:  # the fonts of an OCR layer say nothing about the picture
+                line = Line(line.box, line.text, line.size)
             if line is not None and _inside(line.box, page) and _has_contrast(line.box, pixels, dpi):
                 lines.append(line)
     return tuple(lines)
@@ -47,6 +64,9 @@ def draft_of(lines: Sequence[Line]) -> str | None:
 
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
     """Lines grouped into painted rows, top to bottom, each from left to right."""
+    lines = list(lines)
+    if len(lines) > 1 and is_vertical(lines) and all(line.box.height > 1.5 * line.box.width for line in lines):
+        return [[line] for line in sorted(lines, key=lambda each: -each.box.x1)]
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda each: (each.box.y0 + each.box.y1, each.box.x0)):
         middle = (line.box.y0 + line.box.y1) / 2
@@ -62,31 +82,151 @@ def is_upright(line: Line) -> bool:
     return len(line.text) < 3 or line.box.height < 1.5 * line.box.width
 
 
+def is_vertical(lines: Sequence[Line]) -> bool:
+    """Whether the lines are columns of Chinese or Japanese, written downwards: tall ones, or a stack of signs."""
+    signs = "".join(line.text for line in lines)
+    if len(signs) < 3 or sum("\u3000" <= each <= "\u9fff" for each in signs) < 0.7 * len(signs):
+        return False
+    if all(len(line.text) == 1 for line in lines):
+        x0, x1 = min(line.box.x0 for line in lines), max(line.box.x1 for line in lines)
+        return x1 - x0 < 2 * lines[0].size
+    return all(line.box.height > 1.5 * line.box.width for line in lines)
+
+
 def _stacked(row: list[Line], line: Line) -> bool:
     """Whether the line stands over or under a part of the row: a fraction, limits, not one row of text."""
     return any(min(each.box.x1, line.box.x1) - max(each.box.x0, line.box.x0) > line.size / 2 for each in row)
 
 
-def _line_of(spans: list[dict[str, Any]], hidden: bool) -> Line | None:
-    seen = [span for span in spans if hidden or (span["alpha"] > 0 and span["char_flags"] & _PAINTED)]
-    text = _clean("".join(span["text"] for span in seen))
-    marked = [span for span in seen if span["text"].strip()]
-    if not text or not marked:
+def _line_of(raw_line: dict[str, Any], hidden: bool, links: Sequence[Link]) -> Line | None:
+    seen = [span for span in raw_line["spans"] if hidden or (span["alpha"] > 0 and span["char_flags"] & _PAINTED)]
+    letters = [(char, span) for span in seen for char in span["chars"] if not char["c"].isspace()]
+    if not letters:
         return None
-    box = Box(
-        min(span["bbox"][0] for span in marked),
-        min(span["bbox"][1] for span in marked),
-        max(span["bbox"][2] for span in marked),
-        max(span["bbox"][3] for span in marked),
-    )
+    # Blanks before the first letter are indent; those after the last are part of what was set, and keep cells together.
+    box = _hull((char["bbox"][0], span["bbox"][2], span["bbox"][1], span["bbox"][3]) for char, span in letters)
     sizes, bold, mono = Counter[float](), 0, 0
-    for span in marked:
-        weight = len(span["text"].strip())
-        sizes[round(span["size"], 1)] += weight
-        bold += weight * bool(span["flags"] & _BOLD or _BOLD_NAME.search(span["font"]))
-        mono += weight * bool(span["flags"] & _MONO)
+    for _, span in letters:
+        sizes[round(span["size"], 1)] += 1
+        bold += _is_bold(span)
+        mono += bool(span["flags"] & _MONO)
     size, _ = sizes.most_common(1)[0]
-    return Line(box, text, size, 2 * bold > sizes.total(), 2 * mono > sizes.total())
+    if all(char["bbox"][2] - char["bbox"][0] < 0.02 * size for char, _ in letters):
+        seen = _without_made_up_blanks(seen, size)
+    spans = _spans_of(seen, size, raw_line, links)
+    text = _clean("".join(span.text for span in spans))
+    if not text:
+        return None
+    styled = spans if any(span.style != PLAIN for span in spans) else ()
+    return Line(box, text, size, 2 * bold > sizes.total(), 2 * mono > sizes.total(), styled)
+
+
+def _without_made_up_blanks(seen: Sequence[dict[str, Any]], size: float) -> list[dict[str, Any]]:
+    """The spans of a font that states no widths, without the blanks that MuPDF then sees after every letter."""
+    chars = [char for span in seen for char in span["chars"]]
+    origins = [char["origin"][0] for char in chars]
+    after = [*origins[1:], float("inf")]
+    before = [float("-inf"), *origins[:-1]]
+    made_up = {
+        id(char)
+        for char, start, end in zip(chars, before, after, strict=True)
+        if char["c"] == " " and char["synthetic"] and end - start < 0.75 * size
+    }
+    return [{**span, "chars": [char for char in span["chars"] if id(char) not in made_up]} for span in seen]
+
+
+def _spans_of(
+    seen: Sequence[dict[str, Any]], size: float, raw_line: dict[str, Any], links: Sequence[Link]
+) -> tuple[Span, ...]:
+    """The line's text by style. Only a horizontal line has raised and lowered parts."""
+    level = raw_line["dir"][0] > 0.99
+    heights = Counter(round(span["origin"][1], 1) for span in seen if abs(span["size"] - size) < 0.06)
+    baseline = heights.most_common(1)[0][0] if heights and level else None
+    letters = [
+        _Letter(char["c"], tuple(char["bbox"]), style)
+        for span in seen
+        for style in (_style_of(span, size, baseline),)
+        for char in span["chars"]
+    ]
+    spans: list[Span] = []
+    for letter in _joined_accents(letters):
+        own = replace(letter.style, link=_target(letter.box, links)) if links else letter.style
+        if spans and (letter.text.isspace() or spans[-1].style == own):
+            spans[-1] = replace(spans[-1], text=spans[-1].text + letter.text)
+        else:
+            spans.append(Span(letter.text, PLAIN if letter.text.isspace() else own))
+    return tuple(spans)
+
+
+@dataclass(frozen=True)
+class _Letter:
+    """A painted sign, where it stands, and how it is set."""
+
+    text: str
+    box: Corners
+    style: Style
+
+
+def _style_of(span: dict[str, Any], size: float, baseline: float | None) -> Style:
+    """A font that only mathematics uses is neither bold nor italic: its slant is spelling."""
+    script = 0
+    if baseline is not None and span["size"] < 0.85 * size:
+        lift = (baseline - span["origin"][1]) / size
+        script = 1 if lift > 0.15 else -1 if lift < -0.08 else 0
+    if _MATH_FONT.search(span["font"]):
+        return Style(script=script)
+    italic = bool(span["flags"] & _ITALIC or _ITALIC_NAME.search(span["font"]))
+    return Style(_is_bold(span), italic, bool(span["flags"] & _MONO), script)
+
+
+def _is_bold(span: dict[str, Any]) -> bool:
+    return bool(span["flags"] & _BOLD or _BOLD_NAME.search(span["font"]))
+
+
+def _target(box: Corners, links: Sequence[Link]) -> str:
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    inside = (each for each in links if each.box.x0 <= x <= each.box.x1 and each.box.y0 <= y <= each.box.y1)
+    return next((each.target for each in inside if is_safe_target(each.target)), "")
+
+
+def _joined_accents(letters: Iterable[_Letter]) -> list[_Letter]:
+    """The letters, accents set on those that they stand on, as TeX paints `ö` and `ł` in two glyphs."""
+    out: list[_Letter] = []
+    for letter in letters:
+        joined = _accented(out[-1], letter) if out else None
+        if joined is None:
+            out.append(letter)
+        else:
+            out[-1] = joined
+    return out
+
+
+def _accented(first: _Letter, second: _Letter) -> _Letter | None:
+    """The letter that two overlapping glyphs make; None where they stand apart or make none."""
+    if first.text not in _ACCENTS and second.text not in _ACCENTS:
+        return None
+    (a, b, c, d), (e, f, g, h) = first.box, second.box
+    if min(c, g) - max(a, e) < 0.5 * min(c - a, g - e):
+        return None
+    letter, accent = (second, first) if first.text in _ACCENTS else (first, second)
+    if accent.text == UNSOUND:  # a stroke through the letter has no code of its own
+        joined = {"l": "ł", "L": "Ł"}.get(letter.text, "")
+    else:
+        base = {"ı": "i", "ȷ": "j"}.get(letter.text, letter.text)
+        joined = unicodedata.normalize("NFC", base + _ACCENTS[accent.text])
+    box = (min(a, e), min(b, f), max(c, g), max(d, h))
+    return _Letter(joined, box, letter.style) if len(joined) == 1 else None
+
+
+def is_safe_target(target: str) -> bool:
+    """Whether a link leads to a place, and does not run something."""
+    return re.match(r"(?:https?|ftp|mailto|tel|doi):", target, re.IGNORECASE) is not None
+
+
+def _hull(boxes: Iterable[tuple[float, float, float, float]]) -> Box:
+    """Of boxes given as left, right, top, bottom."""
+    x0, x1, y0, y1 = zip(*boxes, strict=True)
+    return Box(min(x0), min(y0), max(x1), max(y1))
 
 
 def _clean(text: str) -> str:
