@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 EXAMPLE := two-pages
 ARGS ?=
 
-.PHONY: help setup demo check test bench train clean
+.PHONY: help setup demo check test fuzz bench train clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 18
@@ -33,6 +33,9 @@ check: setup  ## lint, format and types
 
 test: setup  ## the whole test suite
 	$(BIN)/pytest $(ARGS)
+
+fuzz: setup  ## 1,000 broken PDFs, and a run killed 50 times (an hour)
+	GO_FUZZ=1000 GO_KILLS=50 $(BIN)/pytest tests/fuzz tests/cli/test_run.py -k "mutant or killed" $(ARGS)
 
 bench: setup  ## decoding speed, plain against speculative: make bench ARGS="FOLDER"
 	$(BIN)/gravityocr bench $(ARGS)

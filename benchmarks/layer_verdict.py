@@ -45,9 +45,7 @@ def main(folder: Path, limit: int) -> None:
 
 def by_region(engine: Engine, crops: list[Crop]) -> list[float]:
     """Each region's agreement once."""
-    shares = engine.verdicts(crops)
-    once = {crops[place].region: share for place, share in shares.items()}
-    return [share for share in once.values() if share is not None]
+    return list({crops[place].region: verdict.share for place, verdict in engine.verdicts(crops).items()}.values())
 
 
 if __name__ == "__main__":

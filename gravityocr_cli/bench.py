@@ -97,11 +97,12 @@ def crops_in(folder: Path, engine: Reader) -> Iterator[Crop]:
 
 def measure(engine: "Engine", crops: Sequence[Crop], block: int | None, layer: LayerUse) -> tuple[float, list[Row]]:
     """Seconds of the vision encoder, and a row each for plain, two-forward and fused decoding."""
+    from gravityocr_models.engine import by_length
     from gravityocr_models.speculate import decode
 
     model = engine.checkpoint.model
     started = time.perf_counter()
-    groups = [engine.prompts([crops[place] for place in group], layer) for group in engine.batches(crops)]
+    prompts = list(by_length(dict(enumerate(engine.prompts(crops, layer)))).values())
     vision_seconds = time.perf_counter() - started
     batch_forwards = 0
 
@@ -110,13 +111,13 @@ def measure(engine: "Engine", crops: Sequence[Crop], block: int | None, layer: L
         batch_forwards += 1
 
     hook = model.model.language_model.layers[0].register_forward_hook(count)
-    decode(model, groups[-1][:1], engine.rules(Rounds.FUSED, block))  # first calls are slow
+    decode(model, prompts[-1:], engine.rules(Rounds.FUSED, block))  # first calls are slow
     plain: list[list[int]] = []
     rows = []
     for rounds in Rounds:
         batch_forwards = 0
         started = time.perf_counter()
-        answers = [answer for group in groups for answer in decode(model, group, engine.rules(rounds, block))]
+        answers = decode(model, prompts, engine.rules(rounds, block), engine.slots)
         seconds = time.perf_counter() - started
         ids = [answer.ids for answer in answers]
         plain = plain or ids

@@ -9,6 +9,16 @@ class GravityOcrError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> "tuple[object, ...]":
+        return _restored, (type(self), str(self))  # subclasses take other arguments than their message
+
+
+def _restored(kind: type[GravityOcrError], message: str) -> GravityOcrError:
+    """The error as it was before it crossed from one process to another."""
+    error = kind.__new__(kind)
+    error.args = (message,)
+    return error
+
 
 class UsageError(GravityOcrError):
     """A value on the command line that makes no sense."""
@@ -52,11 +62,18 @@ class InputTooLarge(InputError):
         super().__init__(f"{path}: too large ({size / 2**20:.0f} MiB, the limit is {limit / 2**20:.0f} MiB)")
 
 
+class CrashedOnInput(InputError):
+    def __init__(self, path: object, how: str) -> None:
+        super().__init__(f"{path}: the file cannot be opened: the process that tried {how}")
+
+
 class PasswordNeeded(GravityOcrError):
     exit_code = 4
 
     def __init__(self, path: object) -> None:
-        super().__init__(f"{path}: encrypted; give its password with --password or GRAVITYOCR_PASSWORD")
+        super().__init__(
+            f"{path}: encrypted; give its password with GRAVITYOCR_PASSWORD, --password-file or --password"
+        )
 
 
 class WrongPassword(GravityOcrError):
@@ -77,6 +94,18 @@ class ModelError(GravityOcrError):
     """The model is missing or its files are broken."""
 
     exit_code = 6
+
+
+class TimeLimit(GravityOcrError):
+    """A document took longer than it may."""
+
+    exit_code = 9
+
+
+class ConfigError(GravityOcrError):
+    """A configuration file or an environment variable that makes no sense."""
+
+    exit_code = 10
 
 
 PARTIAL = 7

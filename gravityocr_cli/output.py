@@ -1,11 +1,15 @@
 """The product on disk: images first, Markdown last, each in one step, or nothing at all.
 
-Everything is staged beside its final place and moved there by `os.replace` when the run is through. A run that is
-killed or fails leaves an older output whole.
+Everything is staged in a hidden folder beside its final place and moved there by `os.replace` when the run is through.
+A run that is killed or fails leaves an older output whole; what a killed run has staged goes when the same output is
+written again.
 """
 
 import contextlib
 import errno
+import fcntl
+import glob
+import hashlib
 import os
 import shutil
 import sys
@@ -16,6 +20,8 @@ from types import TracebackType
 from typing import BinaryIO, Protocol
 
 from gravityocr_cli.errors import CannotWrite
+
+_STAGED = ".part"
 
 
 class Product(Protocol):
@@ -34,7 +40,7 @@ class FileProduct:
     def __init__(self, path: Path, images: bool = True) -> None:
         self._path = path.resolve() if path.is_symlink() else path
         self._folder = self._path.with_name(f"{self._path.stem}_images")
-        self._special = path.exists() and not path.is_file() and not path.is_dir()  # /dev/null, a named pipe
+        self._special = self._path.exists() and not self._path.is_file() and not self._path.is_dir()  # a device, a pipe
         self._images = images and not self._special
         self._names: list[str] = []
 
@@ -43,10 +49,18 @@ class FileProduct:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             if self._path.is_dir():
                 raise OSError(errno.EISDIR, "it is a folder")
-            beside = None if self._special else self._path.parent
-            self._stage = Path(tempfile.mkdtemp(prefix=f".{self._path.stem[:80]}.", dir=beside))
+            prefix, beside = f"{_hidden(self._path)}.", None if self._special else self._path.parent
+            if beside is not None:
+                _sweep(beside, prefix)
+            self._stage = Path(tempfile.mkdtemp(prefix=prefix, suffix=_STAGED, dir=beside))
             self._file: BinaryIO = open(self._stage / "document", "wb")
+            _is_locked_by_us(self._file)
         return self
+
+    @property
+    def files(self) -> list[Path]:
+        """What was published, once the context is left."""
+        return [self._path, *(self._folder / name for name in self._names)]
 
     def image(self, name: str, data: bytes) -> str | None:
         if not self._images:
@@ -110,6 +124,12 @@ class TextProduct:
     def text(self) -> str:
         return "".join(self._pieces)
 
+    def __enter__(self) -> "TextProduct":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def image(self, name: str, data: bytes) -> str | None:
         return None
 
@@ -121,12 +141,40 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Writes a whole file in one step. Raises CannotWrite."""
     with _as_cannot_write(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        stage = path.with_name(f".{path.name[:80]}.{os.getpid()}.tmp")
+        stage = path.with_name(f"{_hidden(path)}{_STAGED}")  # one name, so that a killed run's is written over
         try:
             _write_synced(stage, data)
             os.replace(stage, path)
         finally:
             stage.unlink(missing_ok=True)
+
+
+def _hidden(path: Path) -> str:
+    """The beginning of a hidden name beside a file: its own, and short enough where the file's name is not."""
+    return f".{path.name[:30]}.{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
+
+
+def _sweep(folder: Path, prefix: str) -> None:
+    """Removes what killed runs have staged for the same output; a living run holds a lock on its own."""
+    for stage in folder.glob(f"{glob.escape(prefix)}*{_STAGED}"):
+        with contextlib.suppress(OSError), open(stage / "document", "rb") as file:
+            if not _is_locked_by_us(file):
+                continue
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _is_locked_by_us(file: BinaryIO) -> bool:
+    """Tries to lock an open file until it is closed or this process ends; False where another process has it.
+
+    A file system without locks is taken for one without other processes.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def to_utf8(text: str) -> bytes:

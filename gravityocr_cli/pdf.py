@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gravityocr_cli import errors
-from gravityocr_cli.document import Box, Kind, Page
+from gravityocr_cli.document import Box, Kind, Link, Page
 from gravityocr_cli.regions import Found
 from gravityocr_cli.textlayer import lines_of
 
 MAX_FILE_BYTES = 4 * 2**30
-MAX_PIXELS = 24_000_000  # a rendered page's; an A4 page at 144 dpi has 2 million
+MAX_PIXELS = 24_000_000  # a rendered page's, unless told otherwise; an A4 page at 144 dpi has 2 million
 _KINDS = {
     "title": Kind.TITLE,
     "section-header": Kind.HEADING,
@@ -66,18 +66,19 @@ class LostPage:
 
 
 class Source:
-    """An open document. Use as a context.
+    """An open document. Use as a context, or close it.
 
-    Raises the InputError or password error that names the fault, on construction.
+    Raises the InputError or password error that names the fault (and `name`, by default the path), on construction.
     """
 
-    def __init__(self, path: Path, password: str | None = None) -> None:
-        _check_file(path)
-        self._path = path
-        self._document = _open(path)
+    def __init__(self, path: Path, password: str | None = None, max_pixels: int = MAX_PIXELS, name: str = "") -> None:
+        self._name = name or str(path)
+        _check_file(path, self._name)
+        self._path, self._max_pixels = path, max_pixels
+        self._document = _open(path, self._name)
         if self._document.needs_pass and not self._document.authenticate(password or ""):
             self._document.close()
-            raise errors.PasswordNeeded(path) if password is None else errors.WrongPassword(path)
+            raise errors.PasswordNeeded(self._name) if password is None else errors.WrongPassword(self._name)
         self.count = self._count()
         self.warnings = ("the file is damaged and was repaired",) if self._document.is_repaired else ()
 
@@ -85,6 +86,9 @@ class Source:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._document.close()
 
     def sheets(self, numbers: Sequence[int], dpi: float) -> Iterator[Sheet | LostPage]:
@@ -103,49 +107,58 @@ class Source:
                 yield LostPage(number, f"cannot be rendered: {(str(error) or repr(error)).splitlines()[0]}")
             pymupdf.TOOLS.store_shrink(100)
 
+    def contents(self) -> tuple[tuple[int, str, int], ...]:
+        """The document's own outline: level from 1, title, page from 1; empty where it has none or a broken one."""
+        try:
+            return tuple((int(level), str(title), int(page)) for level, title, page in self._document.get_toc())
+        except (RuntimeError, ValueError, TypeError):
+            return ()
+
     def _count(self) -> int:
         try:
             count = int(self._document.page_count)
         except RuntimeError as error:
-            raise errors.DamagedInput(self._path) from error
+            raise errors.DamagedInput(self._name) from error
         if count == 0:
-            raise errors.DamagedInput(self._path) if self._document.is_repaired else errors.NoPages(self._path)
+            raise errors.DamagedInput(self._name) if self._document.is_repaired else errors.NoPages(self._name)
         return count
 
     def _sheet(self, number: int, dpi: float, started: float) -> Sheet:
         page = self._document[number - 1]
         if not self._document.is_pdf:
-            return _image_sheet(page, self._path, number, dpi, started)
+            return _image_sheet(page, self._path, number, dpi, self._max_pixels, started)
         _check_content(self._document, page)
+        given, flat = page, page.rotation == 0
         page = _upright(self._document, page)
-        pixels, dpi = _render(page, dpi / 72)
+        links = _links(page) if flat and page is given else ()  # where a turned page's links stand is not known
+        pixels, dpi = _render(page, dpi / 72, self._max_pixels)
         frame = Box(0, 0, page.rect.width, page.rect.height)
-        lines = lines_of(page.get_text("dict", flags=_TEXT_FLAGS), frame, pixels, dpi, hidden=_is_scan(page))
+        lines = lines_of(page.get_text("rawdict", flags=_TEXT_FLAGS), frame, pixels, dpi, _is_scan(page), links)
         found, warnings = _layout(page) if lines else ((), ())
         record = Page(number, frame.x1, frame.y1, dpi, pixels, lines)
         return Sheet(record, found, time.perf_counter() - started, warnings)
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: Path, name: str) -> None:
     if not path.is_file():
-        raise errors.MissingInput(path)
+        raise errors.MissingInput(name)
     try:
         size = path.stat().st_size
         with open(path, "rb") as file:
             head = file.read(1024)
     except OSError as error:
-        raise errors.InputError(f"{path}: cannot be read ({(error.strerror or str(error)).lower()})") from error
+        raise errors.InputError(f"{name}: cannot be read ({(error.strerror or str(error)).lower()})") from error
     if size == 0:
-        raise errors.EmptyInput(path)
+        raise errors.EmptyInput(name)
     if size > MAX_FILE_BYTES:
-        raise errors.InputTooLarge(path, size, MAX_FILE_BYTES)
+        raise errors.InputTooLarge(name, size, MAX_FILE_BYTES)
     if b"%PDF-" not in head and not head.startswith(
         (b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"BM", b"RIFF")
     ):
-        raise errors.NotADocument(path)
+        raise errors.NotADocument(name)
 
 
-def _open(path: Path) -> pymupdf.Document:
+def _open(path: Path, name: str) -> pymupdf.Document:
     with open(path, "rb") as file:
         is_pdf = b"%PDF-" in file.read(1024)
     try:
@@ -153,7 +166,7 @@ def _open(path: Path) -> pymupdf.Document:
             Image.open(path).close()
         return pymupdf.open(path, filetype="pdf" if is_pdf else None)
     except (RuntimeError, OSError) as error:
-        raise (errors.DamagedInput(path) if is_pdf else errors.NotADocument(path)) from error
+        raise (errors.DamagedInput(name) if is_pdf else errors.NotADocument(name)) from error
 
 
 def _check_content(document: pymupdf.Document, page: pymupdf.Page) -> None:
@@ -191,6 +204,8 @@ def _text_angle(raw: dict[str, Any]) -> int | None:
     turns = Counter[int]()
     for block in raw["blocks"]:
         for line in block.get("lines", ()):
+            if line["wmode"]:
+                continue  # Chinese or Japanese in columns stands upright as it is
             across, down = line["dir"]
             angle = round(math.degrees(math.atan2(down, across)) / 90) * 90 % 360
             turns[angle] += sum(len(span["text"].strip()) for span in line["spans"])
@@ -200,12 +215,12 @@ def _text_angle(raw: dict[str, Any]) -> int | None:
     return angle if count >= 0.8 * turns.total() else None
 
 
-def _render(page: pymupdf.Page, zoom: float) -> tuple[NDArray[np.uint8], float]:
-    """Pixels uint8 [H, W, 3] and their dpi, where a point of the page is 1/72 inch. Bounded by MAX_PIXELS."""
+def _render(page: pymupdf.Page, zoom: float, most: int) -> tuple[NDArray[np.uint8], float]:
+    """Pixels uint8 [H, W, 3] and their dpi, where a point of the page is 1/72 inch. At most `most` pixels."""
     area = page.rect.width * page.rect.height
     if not 0 < area < math.inf:
         raise ValueError("the page has no area")
-    zoom = min(zoom, math.sqrt(MAX_PIXELS / area), MAX_PIXELS / 2 / max(page.rect.width, page.rect.height))
+    zoom = min(zoom, math.sqrt(most / area), most / 2 / max(page.rect.width, page.rect.height))
     pymupdf.TOOLS.set_aa_level(8)  # the layout analysis of the page before switched it off
     pixmap = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csRGB, alpha=False)
     rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
@@ -221,6 +236,16 @@ def _is_scan(page: pymupdf.Page) -> bool:
     return False
 
 
+def _links(page: pymupdf.Page) -> tuple[Link, ...]:
+    """Where the page leads out of the document."""
+    links = []
+    for each in page.get_links():
+        x0, y0, x1, y1 = each["from"]
+        if each.get("uri") and x0 <= x1 and y0 <= y1:
+            links.append(Link(Box(x0, y0, x1, y1), str(each["uri"])))
+    return tuple(links)
+
+
 def _layout(page: pymupdf.Page) -> tuple[tuple[Found, ...], tuple[str, ...]]:
     try:
         page.get_layout()
@@ -233,7 +258,7 @@ def _layout(page: pymupdf.Page) -> tuple[tuple[Found, ...], tuple[str, ...]]:
     return tuple(found), ()
 
 
-def _image_sheet(page: pymupdf.Page, path: Path, number: int, dpi: float, started: float) -> Sheet:
+def _image_sheet(page: pymupdf.Page, path: Path, number: int, dpi: float, most: int, started: float) -> Sheet:
     """An image file's page: its size in points follows from its own dpi where that is believable."""
     with Image.open(path) as image:
         if number > 1:
@@ -242,7 +267,7 @@ def _image_sheet(page: pymupdf.Page, path: Path, number: int, dpi: float, starte
         stated: Any = image.info.get("dpi", (0, 0))
     own = image_dpi(width, height, float(stated[0]))
     scale = page.rect.width * own / 72 / width  # MuPDF's points for one of ours
-    pixels, rendered = _render(page, dpi / 72 / scale)
+    pixels, rendered = _render(page, dpi / 72 / scale, most)
     record = Page(number, width * 72 / own, height * 72 / own, rendered * scale, pixels)
     return Sheet(record, (), time.perf_counter() - started)
 

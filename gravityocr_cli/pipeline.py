@@ -5,26 +5,27 @@ small: a crop, a region or a page becomes a placeholder and an entry in the repo
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from gravityocr_cli.blocks import block_of, lost_block
-from gravityocr_cli.crops import Limits, crops_of, png_of
-from gravityocr_cli.document import Block, Box, Kind, Page, Region
+from gravityocr_cli.checkpoints import folder_of
+from gravityocr_cli.crops import Limits
+from gravityocr_cli.document import Block, Box, Kind, Region
 from gravityocr_cli.errors import ModelError
+from gravityocr_cli.html import write_html
+from gravityocr_cli.jsonfile import write_json
 from gravityocr_cli.markdown import write_markdown
 from gravityocr_cli.output import Product
-from gravityocr_cli.pdf import LostPage, Sheet, Source
-from gravityocr_cli.regions import regions_of
+from gravityocr_cli.prepare import OUT_OF_TIME, LocalPages, Pages, Part, Prepared, plan_of
 from gravityocr_cli.report import DocumentReport, Method, PageReport, RegionReport, region_report
-from gravityocr_cli.settings import Decode, Settings, TextLayer
+from gravityocr_cli.settings import Decode, Format, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
 
 WINDOW_CROPS = 128
 WINDOW_PAGES = 16
-_FURNITURE = (Kind.HEADER, Kind.FOOTER)
 
 
 class Reader(Protocol):
@@ -57,27 +58,6 @@ Progress = Callable[[PageReport, int], None]
 """Told of every page done, and of how many there are."""
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A region on its way: its crops, or the block it already is (a picture), or neither (blank, furniture)."""
-
-    region: Region
-    crops: tuple[Crop, ...] = ()
-    block: Block | None = None
-    method: Method = Method.BLANK
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """A page whose crops are cut; its own pixels are gone."""
-
-    number: int
-    parts: tuple[_Part, ...]
-    seconds: float
-    warnings: tuple[str, ...] = ()
-    lost: str = ""
-
-
 def convert(
     path: Path,
     product: Product,
@@ -85,81 +65,93 @@ def convert(
     settings: Settings,
     progress: Progress = lambda page, total: None,
     output: str = "-",
+    name: str = "",
+    opened: Pages | None = None,
 ) -> DocumentReport:
     """Converts one document and returns what happened to it.
 
-    reader: gives the engine; asked only once the document has proved readable. Raises the error that names the fault
-    where the document as a whole cannot be read.
+    reader: gives the engine; asked only once the document has proved readable. name: of the document, for people.
+    opened: the document, where somebody takes it apart elsewhere; else that is done here. Raises the error that names
+    the fault where the document as a whole cannot be read.
     """
     started = time.perf_counter()
     reports: list[PageReport] = []
-    with Source(path, settings.password) as source:
-        numbers = settings.pages.of(source.count)
+    sizes: dict[int, tuple[float, float] | None] = {}
+    with opened or LocalPages(path, settings, name) as source:
+        numbers = settings.pages.of(source.facts.count)
         engine = reader()
+        until = started + settings.timeout if settings.timeout else None
+        prepared = _within(until, numbers, source.prepared(numbers, plan_of(engine.dpi, limits_of(engine), settings)))
 
         def pages() -> Iterator[tuple[int, Sequence[Block]]]:
-            for report, blocks in read_pages(source.sheets(numbers, engine.dpi), engine, settings, product):
+            for report, blocks in read_pages(prepared, engine, settings, product):
                 reports.append(report)
+                sizes[report.page] = report.size_pt
                 progress(report, len(numbers))
                 yield report.page, blocks
 
-        for piece in write_markdown(pages(), settings.page_break):
+        for piece in _written(pages(), settings, Path(name or path).name, sizes, source.facts.contents):
             product.write(piece)
-    return DocumentReport(str(path), output, time.perf_counter() - started, tuple(reports), source.warnings)
+        late = sum(report.lost == OUT_OF_TIME for report in reports)
+        error = f"{name or path}: the time limit was reached; {late} of {len(numbers)} pages are lost" if late else ""
+        seconds = time.perf_counter() - started
+        return DocumentReport(name or str(path), output, seconds, tuple(reports), source.facts.warnings, error)
+
+
+def _written(
+    pages: Iterator[tuple[int, Sequence[Block]]],
+    settings: Settings,
+    title: str,
+    sizes: Mapping[int, tuple[float, float] | None],
+    contents: Sequence[tuple[int, str, int]],
+) -> Iterator[str]:
+    """The document piece by piece in the format that is wanted. sizes: of the pages given so far."""
+    match settings.format:
+        case Format.MD:
+            return write_markdown(pages, settings.page_break, settings.tables, settings.math, contents)
+        case Format.HTML:
+            return write_html(pages, title, contents)
+        case Format.JSON:
+            return write_json(pages, sizes.get, contents)
+
+
+def _within(until: float | None, numbers: Sequence[int], pages: Iterator[Prepared]) -> Iterator[Prepared]:
+    """The pages that come before the moment `until` (of time.perf_counter); those after it, as lost ones."""
+    for number in numbers:
+        if until is not None and time.perf_counter() >= until:
+            yield Prepared(number, lost=OUT_OF_TIME)
+        else:
+            yield next(pages)
 
 
 def load_reader(settings: Settings) -> Reader:
     """The engine that the settings ask for. Raises ModelError."""
+    folder = folder_of(settings.model, settings.device)
     try:
         from gravityocr_models.engine import Engine
 
-        return Engine.load(settings.model, settings.device, settings.dtype)
+        return Engine.load(folder, settings.device, settings.dtype)
     except (OSError, ValueError, LookupError, RuntimeError) as error:
-        place = settings.model or "the built-in model"
-        raise ModelError(f"{place}: cannot be loaded ({error})") from error
+        raise ModelError(f"{folder}: cannot be loaded ({error})") from error
 
 
 def read_pages(
-    sheets: Iterable[Sheet | LostPage], reader: Reader, settings: Settings, product: Product
+    pages: Iterable[Prepared], reader: Reader, settings: Settings, product: Product
 ) -> Iterator[tuple[PageReport, list[Block]]]:
     """Pages in the order they come, each with its blocks; up to a window of pages is held."""
-    window: list[_Prepared] = []
-    for sheet in sheets:
-        window.append(_prepare(sheet, reader, settings, product))
+    window: list[Prepared] = []
+    for page in pages:
+        window.append(page)
         crops = sum(len(part.crops) for page in window for part in page.parts)
         if crops >= WINDOW_CROPS or len(window) >= WINDOW_PAGES:
-            yield from _read(window, reader, settings)
+            yield from _read(window, reader, settings, product)
             window = []
-    yield from _read(window, reader, settings)
+    yield from _read(window, reader, settings, product)
 
 
-def _prepare(sheet: Sheet | LostPage, reader: Reader, settings: Settings, product: Product) -> _Prepared:
-    if isinstance(sheet, LostPage):
-        return _Prepared(sheet.number, (), 0.0, lost=sheet.reason)
-    started = time.perf_counter()
-    page, limits = sheet.page, limits_of(reader)
-    try:
-        parts = tuple(_part(page, region, limits, settings, product) for region in regions_of(page, sheet.found))
-    except (ValueError, ArithmeticError, LookupError, MemoryError) as error:
-        return _Prepared(page.number, (), sheet.seconds, sheet.warnings, f"cannot be laid out: {error!r}")
-    return _Prepared(page.number, parts, sheet.seconds + time.perf_counter() - started, sheet.warnings)
-
-
-def _part(page: Page, region: Region, limits: Limits, settings: Settings, product: Product) -> _Part:
-    if region.kind in _FURNITURE and not settings.headers_footers:
-        return _Part(region, method=Method.SKIPPED)
-    if region.kind is not Kind.PICTURE:
-        return _Part(region, crops_of(page, region, limits, settings.text_layer is TextLayer.AUTO))
-    data = png_of(page, region) if settings.images else None
-    if data is None:
-        return _Part(region, method=Method.BLANK if settings.images else Method.SKIPPED)
-    link = product.image(f"p{page.number}_r{region.order}.png", data)
-    if link is None:
-        return _Part(region, method=Method.SKIPPED)
-    return _Part(region, block=Block(region, link), method=Method.PICTURE)
-
-
-def _read(window: list[_Prepared], reader: Reader, settings: Settings) -> Iterator[tuple[PageReport, list[Block]]]:
+def _read(
+    window: list[Prepared], reader: Reader, settings: Settings, product: Product
+) -> Iterator[tuple[PageReport, list[Block]]]:
     crops = [crop for page in window for part in page.parts for crop in part.crops]
     started = time.perf_counter()
     answers = iter(_answers(crops, reader, settings))
@@ -170,12 +162,28 @@ def _read(window: list[_Prepared], reader: Reader, settings: Settings) -> Iterat
         count = 0
         for part in page.parts:
             count += len(part.crops)
-            part_blocks, report = _finish(part, [next(answers) for _ in part.crops], settings)
+            if part.crops:
+                part_blocks, report = _finish(part, [next(answers) for _ in part.crops], settings)
+            else:
+                part_blocks, report = _picture(part, product)
             blocks += part_blocks
             regions.append(report)
         if page.lost:
             blocks.append(lost_block(Region(page.number, 0, Kind.TEXT, Box(0, 0, 0, 0)), page.lost))
-        yield PageReport(page.number, page.seconds, seconds * count, tuple(regions), page.warnings, page.lost), blocks
+        yield (
+            PageReport(page.number, page.seconds, seconds * count, tuple(regions), page.warnings, page.lost, page.size),
+            blocks,
+        )
+
+
+def _picture(part: Part, product: Product) -> tuple[list[Block], RegionReport]:
+    """A region that the model has no part in."""
+    region, method, blocks = part.region, part.method, []
+    if part.picture is not None:
+        link = product.image(f"p{region.page}_r{region.order}.png", part.picture)
+        blocks = [Block(region, link, source="picture")] if link is not None else []
+        method = Method.SKIPPED if link is None else method
+    return blocks, region_report(region, method, [], ())
 
 
 def _answers(crops: list[Crop], reader: Reader, settings: Settings) -> list[Decoded | str]:
@@ -203,9 +211,7 @@ def _answer_alone(crop: Crop, read: Callable[[list[Crop]], list[Decoded]]) -> De
         return f"the model failed: {str(error) or error!r}".splitlines()[0]
 
 
-def _finish(part: _Part, answers: list[Decoded | str], settings: Settings) -> tuple[list[Block], RegionReport]:
-    if not part.crops:
-        return ([part.block] if part.block else []), region_report(part.region, part.method, [], ())
+def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tuple[list[Block], RegionReport]:
     texts, losses, warnings, layers = [], [], [], 0
     for crop, answer in zip(part.crops, answers, strict=True):
         if not isinstance(answer, str) and not answer.truncated:
@@ -222,7 +228,9 @@ def _finish(part: _Part, answers: list[Decoded | str], settings: Settings) -> tu
         region = replace(region, lines=())  # a layer that is not kept must not come back as the table's grid
     blocks = [block_of(region, "\n".join(texts))] if any(text.strip() for text in texts) else []
     warnings += [warning for block in blocks for warning in block.warnings]
-    blocks += [lost_block(part.region, losses[0])] if losses else []
     method = Method.LOST if losses else Method.LAYER if layers == len(answers) else Method.MODEL
     decoded = [answer for answer in answers if not isinstance(answer, str)]
-    return blocks, region_report(part.region, method, decoded, tuple(warnings + losses))
+    report = region_report(part.region, method, decoded, tuple(warnings + losses))
+    writer = "text layer" if layers == len(answers) else "model"
+    blocks = [replace(block, source=writer, confidence=report.confidence) for block in blocks]
+    return blocks + ([lost_block(part.region, losses[0])] if losses else []), report

@@ -38,7 +38,10 @@ class RegionReport:
 
 @dataclass(frozen=True)
 class PageReport:
-    """One page. prepare_s: rendering, layout and cutting; read_s: its share of the model's time. lost: why, or ""."""
+    """One page. prepare_s: rendering, layout and cutting; read_s: its share of the model's time. lost: why, or "".
+
+    size_pt: width and height in points, None where the page could not be opened.
+    """
 
     page: int
     prepare_s: float
@@ -46,6 +49,7 @@ class PageReport:
     regions: tuple[RegionReport, ...] = ()
     warnings: tuple[str, ...] = ()
     lost: str = ""
+    size_pt: tuple[float, float] | None = None
 
     @property
     def lost_parts(self) -> int:
@@ -55,7 +59,10 @@ class PageReport:
 
 @dataclass(frozen=True)
 class DocumentReport:
-    """One input. error: the one line shown to the user where the whole document failed, else ""."""
+    """One input. error: the one line shown to the user where the document failed, else "". skipped: why, or "".
+
+    content: the product itself where it has no file of its own to go to (`--json` without `-o`), else None.
+    """
 
     source: str
     output: str
@@ -63,6 +70,8 @@ class DocumentReport:
     pages: tuple[PageReport, ...] = ()
     warnings: tuple[str, ...] = field(default=())
     error: str = ""
+    skipped: str = ""
+    content: str | None = None
 
     @property
     def lost_parts(self) -> int:
@@ -104,6 +113,8 @@ def _document(report: DocumentReport) -> dict[str, Any]:
         entry["tokens_per_forward"] = round(tokens / forwards, 2) if forwards else None
         entry["confidence"] = _mean([r.confidence for r in page.regions if r.confidence is not None])
     record["seconds"] = round(report.seconds, 3)
+    if report.content is None:
+        del record["content"]
     return record
 
 

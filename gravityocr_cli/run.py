@@ -1,92 +1,177 @@
-"""`gravityocr convert`: one input or many, each to its own output; one bad file never stops or hides the others."""
+"""`gravityocr convert`: one input or many, each to its own output; one bad file never stops or hides the others.
 
+The model is loaded once, here. PDFs are taken apart by worker processes, which are a few documents ahead of the model;
+the model reads one document after the other, so that outputs appear in the order of the inputs.
+"""
+
+import contextlib
 import functools
-import sys
 import time
-from collections.abc import Callable, Sequence
+import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from gravityocr_cli import errors
-from gravityocr_cli.output import FileProduct, StdoutProduct, write_atomically
-from gravityocr_cli.pipeline import Reader, convert, load_reader
-from gravityocr_cli.progress import shown
+from gravityocr_cli import checkpoints, errors
+from gravityocr_cli.inputs import STDIN, Job, on_disk, plan_run
+from gravityocr_cli.journal import Marker
+from gravityocr_cli.output import FileProduct, StdoutProduct, TextProduct, write_atomically
+from gravityocr_cli.pipeline import Reader, convert, limits_of, load_reader
+from gravityocr_cli.prepare import Pages, plan_of
+from gravityocr_cli.progress import Log, Tally
 from gravityocr_cli.report import DocumentReport, to_json
 from gravityocr_cli.settings import Settings
+from gravityocr_cli.workers import Pool, RemotePages, default_jobs
 
 
 def convert_all(
-    inputs: Sequence[Path], output: str | None, settings: Settings, report: Path | None, quiet: bool, verbose: bool
+    inputs: Sequence[str],
+    output: str | None,
+    settings: Settings,
+    report: Path | None = None,
+    as_json: bool = False,
 ) -> int:
     """Converts every input and returns the exit code.
 
     output: None or "-" for standard output; a file for one input; a folder for several, and wherever one exists.
-    Raises the error of a single input, so that its own code reaches the shell, and UsageError for a senseless output.
+    as_json: standard output gets the report as one JSON object, with the documents in it where they go to no file.
+    Raises UsageError for a senseless output, InputError for a folder with nothing in it.
     """
-    targets = targets_of(inputs, output)
-    reader = functools.cache(lambda: load_reader(settings))
-    documents = []
+    plan = plan_run(inputs, output, f".{settings.format.value}", need_output=not as_json)
+    jobs = settings.jobs if settings.jobs is not None else default_jobs()
+    documents: list[DocumentReport] = []
+    tally, started = Tally(), time.perf_counter()
     failure: errors.GravityOcrError | None = None
-    for path, target in zip(inputs, targets, strict=True):
-        started = time.perf_counter()
+    with Log(settings, len(plan.jobs)) as log, Pool(jobs) if jobs else contextlib.nullcontext() as pool:
+        run = _Run(settings, log, plan.root, pool, as_json)
         try:
-            documents.append(_convert_one(path, target, settings, reader, quiet, verbose))
-        except errors.GravityOcrError as error:
-            failure = error
-            documents.append(
-                DocumentReport(str(path), str(target or "-"), time.perf_counter() - started, error=str(error))
-            )
-            if len(inputs) > 1:
-                print(f"gravityocr: {error}", file=sys.stderr)
-            if isinstance(error, errors.ModelError):
-                break  # no other input can fare better
-    if report is not None:
-        write_atomically(report, to_json(documents, version("gravityocr")).encode())
-    if failure is not None and (len(inputs) == 1 or isinstance(failure, errors.ModelError)):
-        raise failure
+            for begun in run.ahead(plan.jobs):
+                document, fault = run.one(begun)
+                failure = fault or failure
+                tally.add(document)
+                log.document(begun.job.name, document)
+                if report is not None or as_json:
+                    documents.append(document)  # else nobody asks, and a run over thousands must not grow
+                if isinstance(fault, errors.ModelError):
+                    break  # no other input can fare better
+        finally:  # a run that is interrupted reports what it has done
+            tally.seconds = time.perf_counter() - started
+            if len(plan.jobs) > 1:
+                log.summary(tally)
+            text = to_json(documents, version("gravityocr")).encode() if report is not None or as_json else b""
+            if report is not None:
+                write_atomically(report, text)
+            if as_json:
+                with StdoutProduct() as product:
+                    product.write(text.decode())
     if failure is not None:
-        return errors.SOME_FAILED
-    return errors.PARTIAL if any(document.lost_parts for document in documents) else 0
+        alone = len(plan.jobs) == 1 or isinstance(failure, errors.ModelError)
+        return failure.exit_code if alone else errors.SOME_FAILED
+    return errors.PARTIAL if tally.partial else 0
 
 
-def targets_of(inputs: Sequence[Path], output: str | None) -> list[Path | None]:
-    """The Markdown file of each input, all different; None for standard output."""
-    if output is None or output == "-":
-        if len(inputs) > 1:
-            raise errors.UsageError("several inputs need a folder for their outputs: -o FOLDER")
-        return [None]
-    if len(inputs) == 1 and not Path(output).is_dir() and not output.endswith("/"):
-        return [Path(output)]
-    targets: list[Path | None] = []
-    for path in inputs:
-        target, count = Path(output) / f"{path.stem}.md", 1
-        while target in targets:
-            count += 1
-            target = Path(output) / f"{path.stem}-{count}.md"
-        targets.append(target)
-    return targets
+@dataclass
+class _Run:
+    """What the documents of one run share."""
+
+    settings: Settings
+    log: Log
+    root: Path | None
+    pool: Pool | None
+    as_json: bool
+
+    @functools.cached_property
+    def reader(self) -> Reader:
+        return load_reader(self.settings)
+
+    @functools.cached_property
+    def options(self) -> str:
+        """The hash of all that shapes an output beside its input."""
+        model = checkpoints.identity(checkpoints.folder_of(self.settings.model, self.settings.device))
+        return self.settings.options_hash(version("gravityocr"), model)
+
+    def ahead(self, jobs: Sequence[Job]) -> Iterator["_Begun"]:
+        """Every document in order; workers have begun with it, and with a few after it once the model is loaded."""
+        begun: deque[_Begun] = deque()
+        left = iter(jobs)
+        while True:
+            while len(begun) < (1 + self.pool.jobs if self.pool and "reader" in vars(self) else 1):
+                job = next(left, None)
+                if job is None:
+                    break
+                begun.append(self._begin(job))
+            if not begun:
+                return
+            yield begun.popleft()
+
+    def _begin(self, job: Job) -> "_Begun":
+        if job.target is not None and not self.settings.overwrite and job.target.exists():
+            return _Begun(job, skip="its output exists")
+        marker = self._marker(job)
+        if marker is not None and self.settings.resume and marker.holds():
+            return _Begun(job, skip="an earlier run has finished it")
+        opened = None
+        if self.pool is not None and job.source != STDIN and "reader" in vars(self):
+            settings = self._settings_of(job)
+            plan = plan_of(self.reader.dpi, limits_of(self.reader), settings)
+            opened = self.pool.open(Path(job.source), settings, job.name, plan)
+        return _Begun(job, marker, opened)
+
+    def _marker(self, job: Job) -> Marker | None:
+        if job.target is None or job.source == STDIN or (self.root is None and not self.settings.resume):
+            return None
+        try:
+            source = checkpoints.digest(Path(job.source))
+        except OSError:
+            return None  # whoever opens the file will say what is wrong with it
+        return Marker(self.root or job.target.parent, job.target, source, self.options)
+
+    def _settings_of(self, job: Job) -> Settings:
+        return self.settings if job.target is not None else replace(self.settings, images=False)
+
+    def one(self, begun: "_Begun") -> tuple[DocumentReport, errors.GravityOcrError | None]:
+        """Converts one document; the error is the one that made it fail."""
+        job, started = begun.job, time.perf_counter()
+        target = str(job.target or "-")
+        if begun.skip:
+            return DocumentReport(job.name, target, skipped=begun.skip), None
+        try:
+            with on_disk(job.source) as path:
+                document = self._converted(begun, path)
+            return document, errors.TimeLimit(document.error) if document.error else None
+        except errors.GravityOcrError as error:
+            fault = error
+        except Exception as error:  # a fault of this program must not take the other documents with it
+            if self.settings.verbose:
+                traceback.print_exc()
+            fault = errors.GravityOcrError(f"{job.name}: unexpected error: {error!r}")
+        return DocumentReport(job.name, target, time.perf_counter() - started, error=str(fault)), fault
+
+    def _converted(self, begun: "_Begun", path: Path) -> DocumentReport:
+        job, settings = begun.job, self._settings_of(begun.job)
+        pages: Pages | None = begun.opened or (self.pool.open(path, settings, job.name) if self.pool else None)
+        progress, target = self.log.page_of(job.name), str(job.target or "-")
+        with self._product(job) as product:
+            document = convert(path, product, lambda: self.reader, settings, progress, target, job.name, pages)
+        if isinstance(product, TextProduct):
+            document = replace(document, content=product.text)
+        if begun.marker is not None and isinstance(product, FileProduct) and not document.lost_parts:
+            begun.marker.write(product.files)  # a document with losses is read again by the next --resume
+        return document
+
+    def _product(self, job: Job) -> FileProduct | StdoutProduct | TextProduct:
+        if job.target is not None:
+            return FileProduct(job.target, self.settings.images)
+        return TextProduct() if self.as_json else StdoutProduct()
 
 
-def _convert_one(
-    path: Path, target: Path | None, settings: Settings, reader: Callable[[], Reader], quiet: bool, verbose: bool
-) -> DocumentReport:
-    with (
-        shown(path.name, quiet, verbose) as progress,
-        StdoutProduct() if target is None else FileProduct(target, settings.images) as product,
-    ):
-        document = convert(path, product, reader, settings, progress, str(target or "-"))
-    if not quiet:
-        _warn(path, document)
-    return document
+@dataclass(frozen=True)
+class _Begun:
+    """A document whose turn has come or will soon. skip: why nothing is to be done. opened: as far as workers are."""
 
-
-def _warn(path: Path, document: DocumentReport) -> None:
-    for warning in document.warnings:
-        print(f"gravityocr: {path}: {warning}", file=sys.stderr)
-    for page in document.pages:
-        if page.lost:
-            print(f"gravityocr: {path}: page {page.page} is lost: {page.lost}", file=sys.stderr)
-        for region in page.regions:
-            if region.warnings:
-                where = f"page {page.page}, region {region.order} ({region.method.value})"
-                print(f"gravityocr: {path}: {where}: {'; '.join(region.warnings)}", file=sys.stderr)
+    job: Job
+    marker: Marker | None = None
+    opened: RemotePages | None = None
+    skip: str = ""

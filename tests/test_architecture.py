@@ -18,16 +18,18 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 
 # Each row may import the rows above it, not itself and not those below.
 MODELS_ROWS = (
-    {"config"},
-    {"records", "tokenizer", "image", "attention", "cache", "latex"},
-    {"metrics", "ocr", "layout"},
+    {"config", "store"},
+    {"records", "tokenizer", "image", "attention", "cache", "latex", "sequences"},
+    {"folding"},
+    {"teds"},
+    {"metrics", "ocr", "layout", "family"},
     {"weights", "drafters"},
     {"speculate"},
     {"engine"},
     {"train"},
 )
 CLI_FIRST = ({"errors"}, {"document", "settings"})
-CLI_LAST = ({"pipeline"}, {"run", "evaluate", "bench"}, {"cli"}, {"__main__"})
+CLI_LAST = ({"pipeline"}, {"run", "doctor", "evaluate", "bench", "inspect"}, {"cli"}, {"__main__"})
 HEAVY = {"torch", "torchvision", "transformers", "safetensors", "doclayout_yolo"}
 
 

@@ -12,6 +12,7 @@ from gravityocr_cli.errors import InputError
 from gravityocr_cli.settings import TextLayer
 from gravityocr_models.config import DraftConfig
 from gravityocr_models.engine import Engine
+from gravityocr_models.family import nano_conventions
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.weights import NANO, Checkpoint
@@ -27,7 +28,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
         if parameter.ndim > 1:
             torch.nn.init.normal_(parameter, std=0.4)
     draft = DraftConfig(8, tokenizer.special("<|mask|>"), 1.0)
-    made = Engine(Checkpoint(model, tokenizer, draft), frozenset({tokenizer.special("<|end|>")}))
+    made = Engine(Checkpoint(model, tokenizer, draft), nano_conventions(model.config, tokenizer))
     monkeypatch.setattr("gravityocr_cli.pipeline.load_reader", lambda settings: made)
     monkeypatch.setattr("gravityocr_cli.pdf._layout", lambda page: ((), ()))
     return made

@@ -118,3 +118,21 @@ def test_lost() -> None:
     block = lost_block(region(Kind.TABLE), " too\nlong ")
     assert (block.text, block.lost) == ("", "too long")
     assert lost_block(region(Kind.TEXT), "").lost == "unknown reason"
+
+
+def test_indented_rows_start_paragraphs() -> None:
+    texts = [
+        "It ends here",
+        "in this row.",
+        "A new one starts",
+        "and goes on. Then",
+        "The capital is no",
+        "start at the edge.",
+    ]
+    edges = [50, 50, 62, 50, 50, 50]
+    rows = tuple(
+        Line(Box(x, 100 + 12 * n, 300, 110 + 12 * n), text, 10)
+        for n, (x, text) in enumerate(zip(edges, texts, strict=True))
+    )
+    made = block_of(Region(1, 0, Kind.TEXT, Box(50, 100, 300, 180), rows), "\n".join(texts))
+    assert [part.split("\n")[0] for part in made.text.split("\n\n")] == ["It ends here", "A new one starts"]

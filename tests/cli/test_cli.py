@@ -13,7 +13,7 @@ import pytest
 
 from gravityocr_cli import cli
 from gravityocr_cli.errors import ModelError
-from gravityocr_cli.run import targets_of
+from gravityocr_cli.inputs import plan_run
 
 MakePdf = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_layout")
@@ -26,6 +26,7 @@ def words(page: Any) -> None:
 @pytest.fixture
 def with_engine(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gravityocr_cli.run.load_reader", lambda settings: engine)
+    monkeypatch.setenv("GRAVITYOCR_JOBS", "0")
 
 
 def call(*arguments: object) -> int:
@@ -56,7 +57,7 @@ def test_one_bad_input_of_several_hides_no_other(
 ) -> None:
     good, other = make_pdf(words, name="a.pdf"), make_pdf(words, name="b.pdf")
     assert call("convert", good, tmp_path / "none.pdf", other, "-o", tmp_path / "out", "-q") == 8
-    assert sorted(os.listdir(tmp_path / "out")) == ["a.md", "b.md"]
+    assert sorted(os.listdir(tmp_path / "out")) == [".gravityocr", "a.md", "b.md"]
     assert "none.pdf: no such file" in capsys.readouterr().err
 
 
@@ -91,6 +92,7 @@ def test_a_model_that_is_not_there(make_pdf: MakePdf, tmp_path: Path, monkeypatc
         raise ModelError("no model")
 
     monkeypatch.setattr("gravityocr_cli.run.load_reader", missing)
+    monkeypatch.setenv("GRAVITYOCR_JOBS", "0")
     assert call("convert", make_pdf(words), "-o", tmp_path / "out.md") == 6
     assert call("convert", make_pdf(words), make_pdf(words, name="b.pdf"), "-o", tmp_path / "out") == 6
 
@@ -106,10 +108,11 @@ def test_something_lost_is_exit_7(make_pdf: MakePdf, tmp_path: Path, monkeypatch
 
 
 def test_outputs_of_several_inputs_are_all_different(tmp_path: Path) -> None:
-    inputs = [Path("a/README.pdf"), Path("b/README.pdf"), Path("c/other.pdf")]
-    assert targets_of(inputs, "out") == [Path("out/README.md"), Path("out/README-2.md"), Path("out/other.md")]
-    assert targets_of(inputs[:1], str(tmp_path)) == [tmp_path / "README.md"]
-    assert targets_of(inputs[:1], "-") == [None]
+    inputs = ["a/README.pdf", "b/README.pdf", "c/other.pdf"]
+    targets = [job.target for job in plan_run(inputs, "out", ".md").jobs]
+    assert targets == [Path("out/README.md"), Path("out/README-2.md"), Path("out/other.md")]
+    assert plan_run(inputs[:1], str(tmp_path), ".md").jobs[0].target == tmp_path / "README.md"
+    assert plan_run(inputs[:1], "-", ".md").jobs[0].target is None
 
 
 def test_several_inputs_need_a_folder(tmp_path: Path) -> None:
@@ -142,7 +145,10 @@ def test_utf8_whatever_the_locale(make_pdf: MakePdf) -> None:
     assert done.stdout == "字 🎉\n".encode()
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["convert", "--help"], ["eval", "--help"], ["bench", "--help"]])
+COMMANDS = ("convert", "eval", "bench", "inspect", "doctor", "models")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], *([name, "--help"] for name in COMMANDS)])
 def test_every_command_explains_itself(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*arguments) == 0
     assert "gravityocr" in capsys.readouterr().out
@@ -175,3 +181,22 @@ def test_a_closed_pipe_is_quiet() -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_settings_reach_eval_and_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def keep(*arguments: Any, **options: Any) -> int:
+        seen.append((arguments, options))
+        return 7
+
+    monkeypatch.setattr("gravityocr_cli.evaluate.run", keep)
+    monkeypatch.setattr("gravityocr_cli.inspect.run", keep)
+    monkeypatch.setenv("GRAVITYOCR_DEVICE", "cpu")
+    assert call("eval", tmp_path, "--text-layer", "off", "--limit", "3", "--predictions", tmp_path) == 7
+    assert call("inspect", tmp_path / "a.pdf", "--page", "2", "--model", "nano") == 7
+    (_, options), (arguments, _) = seen
+    assert (options["limit"], options["text_layer"], options["predictions"]) == (3, "off", tmp_path)
+    assert (options["settings"].device, options["settings"].text_layer) == ("cpu", "off")
+    assert arguments[:3] == (tmp_path / "a.pdf", 2, Path("inspect.html"))
+    assert (arguments[3].model, arguments[3].device) == ("nano", "cpu")

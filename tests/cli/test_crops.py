@@ -104,3 +104,11 @@ def test_a_picture_file_shows_the_region() -> None:
     data = png_of(page, region)
     assert data is not None
     assert Image.open(io.BytesIO(data)).size == (600 + 2 * MARGIN_PX, 80 + 2 * MARGIN_PX)
+
+
+def test_a_picture_states_its_dpi() -> None:
+    page, region = page_with(2)
+    data = png_of(page, region)
+    assert data is not None
+    with Image.open(io.BytesIO(data)) as image:
+        assert round(image.info["dpi"][0]) == round(page.dpi)

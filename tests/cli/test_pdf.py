@@ -187,3 +187,11 @@ def test_too_large(make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gravityocr_cli.pdf.MAX_FILE_BYTES", 100)
     with pytest.raises(errors.InputTooLarge):
         Source(make_pdf(words))
+
+
+def test_fewer_pixels_where_fewer_are_wanted(make_pdf: MakePdf) -> None:
+    with Source(make_pdf(words), max_pixels=50_000) as source:
+        (sheet,) = source.sheets((1,), 144.0)
+    assert isinstance(sheet, Sheet)
+    assert 40_000 < sheet.page.pixels.shape[0] * sheet.page.pixels.shape[1] <= 51_000
+    assert sheet.page.dpi == pytest.approx(72 * (50_000 / (612 * 792)) ** 0.5, rel=0.01)

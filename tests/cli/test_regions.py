@@ -120,3 +120,18 @@ def test_a_page_without_text_is_cut_by_its_ink(make_pdf: MakePdf) -> None:
     left, right = regions_of(page, [])
     assert left.box.x1 < right.box.x0
     assert left.lines == ()
+
+
+def test_numbered_cards_are_read_by_their_numbers() -> None:
+    found, lines = [], []
+    for number, (x, y) in enumerate([(50, 100), (330, 100), (50, 300), (330, 300)], 1):
+        lines += [line(x, y, x + 100, f"{number}. Some Card", 14), line(x, y + 30, x + 200, f"text of {number}")]
+        found += [Found(Box(x, y, x + 100, y + 14), Kind.HEADING), Found(Box(x, y + 30, x + 200, y + 40), Kind.TEXT)]
+    texts = [region.lines[0].text for region in regions_of(blank(*lines), found)]
+    assert texts == [text for number in range(1, 5) for text in (f"{number}. Some Card", f"text of {number}")]
+
+
+def test_a_box_that_only_frames_lines_of_others_is_not_read_twice() -> None:
+    page = blank(line(50, 100, 280, "a line of text"))
+    found = [Found(Box(45, 95, 290, 115), Kind.TEXT), Found(Box(60, 101, 400, 109), Kind.HEADING)]
+    assert [region.kind for region in regions_of(page, found)] == [Kind.TEXT]

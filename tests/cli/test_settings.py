@@ -26,8 +26,10 @@ def test_no_ranges_is_every_page() -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "3-1", "a", "1-", "-3", "1,,2", "end", "1.5", "2-0"])
 def test_senseless_ranges(text: str) -> None:
-    with pytest.raises(UsageError, match="--pages"):
+    with pytest.raises(ValueError, match="page"):
         PageRanges.parse(text)
+    with pytest.raises(UsageError, match="--pages: "):
+        Settings(pages=text)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["4", "2-4", "4-end"])

@@ -5,9 +5,9 @@ from typing import Any
 import pymupdf
 import pytest
 
-from gravityocr_cli.document import Box, Line
+from gravityocr_cli.document import PLAIN, Box, Line, Style
 from gravityocr_cli.pdf import Sheet, Source
-from gravityocr_cli.textlayer import UNSOUND, _clean, draft_of, is_upright, rows_of
+from gravityocr_cli.textlayer import UNSOUND, _clean, _joined_accents, _Letter, draft_of, is_upright, rows_of
 
 MakePdf = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_layout")
@@ -123,3 +123,57 @@ def test_a_fraction_is_two_rows() -> None:
 def test_sideways_text_is_told_apart() -> None:
     assert is_upright(line(0, 0, 50, "words"))
     assert not is_upright(Line(Box(0, 0, 10, 200), "arXiv:1234.5678", 10))
+
+
+def glyphs(*letters: tuple[str, float, float]) -> list[_Letter]:
+    """Letters with their left and right edges."""
+    return [_Letter(text, (x0, 0.0, x1, 10.0), PLAIN) for text, x0, x1 in letters]
+
+
+def test_accents_painted_apart_are_set_on_their_letters() -> None:
+    tex = glyphs(
+        ("Z", 0, 6),
+        ("\u00b4", 6, 11),
+        ("o", 6, 11),
+        (UNSOUND, 11, 14),
+        ("l", 11, 14),
+        ("\u00a8", 14, 19),
+        ("ı", 15, 18),
+    )
+    assert "".join(letter.text for letter in _joined_accents(tex)) == "Zółï"
+
+
+def test_an_accent_that_stands_by_itself_stays() -> None:
+    apart = glyphs(
+        ("a", 0, 5),
+        ("\u00b4", 5, 10),
+        ("e", 10, 15),
+        (UNSOUND, 15, 20),
+        ("l", 20, 23),
+        ("\u00b4", 23, 28),
+        ("q", 23, 28),
+    )
+    assert "".join(letter.text for letter in _joined_accents(apart)) == f"a\u00b4e{UNSOUND}l\u00b4q"
+
+
+def test_styles_and_links_of_a_line(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        x = 72.0
+        for text, font, size, lift in (
+            ("plain ", "helv", 11, 0), ("bold ", "hebo", 11, 0), ("slanted ", "heit", 11, 0), ("code", "cour", 11, 0),
+            ("2", "helv", 7, 4), (" and linked", "helv", 11, 0),
+        ):  # fmt: skip
+            page.insert_text((x, 100 - lift), text, fontname=font, fontsize=size)
+            x += pymupdf.get_text_length(text, font, size)
+        page.insert_link({"kind": pymupdf.LINK_URI, "from": pymupdf.Rect(x - 31, 88, x + 2, 104), "uri": "https://a.b"})
+
+    (only,) = lines_on(make_pdf(paint))
+    assert [(span.text.strip(), span.style) for span in only.spans] == [
+        ("plain", PLAIN), ("bold", Style(bold=True)), ("slanted", Style(italic=True)), ("code", Style(code=True)),
+        ("2", Style(script=1)), ("and", PLAIN), ("linked", Style(link="https://a.b")),
+    ]  # fmt: skip
+
+
+def test_blanks_before_a_line_are_its_indent(make_pdf: MakePdf) -> None:
+    indented, flush = lines_on(make_pdf(lambda page: page.insert_text((72, 100), ["    x", "y"], fontname="cour")))
+    assert indented.box.x0 - flush.box.x0 > 20

@@ -1,0 +1,132 @@
+"""A page -> what the model is to read of it: regions with their crops, pictures as files. No model takes part.
+
+This is the work that knows the PDF, and the work that a hostile PDF can make hang or crash: `workers.py` has it done in
+processes of its own, `LocalPages` does it in this one.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from gravityocr_cli.crops import Limits, crops_of, png_of
+from gravityocr_cli.document import Kind, Page, Region
+from gravityocr_cli.pdf import LostPage, Sheet, Source
+from gravityocr_cli.regions import regions_of
+from gravityocr_cli.report import Method
+from gravityocr_cli.settings import Settings, TextLayer
+from gravityocr_models.records import Crop
+
+OUT_OF_TIME = "not reached within the document's time limit"
+_FURNITURE = (Kind.HEADER, Kind.FOOTER)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What pages are prepared for: an engine's dpi and crop limits, and the settings that matter before the model."""
+
+    dpi: float
+    limits: Limits
+    trust_layer: bool
+    images: bool
+    headers_footers: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """A region on its way: its crops, or its picture as a PNG file, or neither (blank, furniture)."""
+
+    region: Region
+    crops: tuple[Crop, ...] = ()
+    picture: bytes | None = None
+    method: Method = Method.BLANK
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A page whose crops are cut; its own pixels are gone. size: width and height in points, None where unknown.
+
+    lost: why there are no parts, else "".
+    """
+
+    number: int
+    parts: tuple[Part, ...] = ()
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    lost: str = ""
+    size: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a document once it is open. count: pages. contents: its outline: level from 1, title, page."""
+
+    count: int
+    warnings: tuple[str, ...] = ()
+    contents: tuple[tuple[int, str, int], ...] = ()
+
+
+class Pages(Protocol):
+    """An open document, wherever it is taken apart. Use as a context."""
+
+    @property
+    def facts(self) -> Facts:
+        """Waits until the document is open. Raises the error that names why it cannot be opened."""
+
+    def prepared(self, numbers: Sequence[int], plan: Plan) -> Iterator[Prepared]:
+        """The pages with these numbers (from 1), in this order; one that cannot be prepared is lost, not an error."""
+
+    def __enter__(self) -> "Pages": ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class LocalPages:
+    """A document taken apart in this process, which suffers whatever the document does to it."""
+
+    def __init__(self, path: Path, settings: Settings, name: str = "") -> None:
+        self._source = Source(path, settings.password, settings.max_pixels, name)
+        self.facts = Facts(self._source.count, self._source.warnings, self._source.contents())
+
+    def __enter__(self) -> "LocalPages":
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self._source.close()
+
+    def prepared(self, numbers: Sequence[int], plan: Plan) -> Iterator[Prepared]:
+        return (prepare(sheet, plan) for sheet in self._source.sheets(numbers, plan.dpi))
+
+
+def plan_of(dpi: float, limits: Limits, settings: Settings) -> Plan:
+    """The plan that follows from an engine's needs and the settings."""
+    trust = settings.text_layer is TextLayer.AUTO
+    return Plan(dpi, limits, trust, settings.images, settings.headers_footers)
+
+
+def prepare(sheet: Sheet | LostPage, plan: Plan) -> Prepared:
+    """Regions and crops of one rendered page."""
+    if isinstance(sheet, LostPage):
+        return Prepared(sheet.number, lost=sheet.reason)
+    started = time.perf_counter()
+    page = sheet.page
+    size = page.width, page.height
+    try:
+        parts = tuple(_part(page, region, plan) for region in regions_of(page, sheet.found))
+    except (ValueError, ArithmeticError, LookupError, MemoryError) as error:
+        return Prepared(page.number, (), sheet.seconds, sheet.warnings, f"cannot be laid out: {error!r}", size)
+    return Prepared(page.number, parts, sheet.seconds + time.perf_counter() - started, sheet.warnings, size=size)
+
+
+def _part(page: Page, region: Region, plan: Plan) -> Part:
+    if region.kind in _FURNITURE and not plan.headers_footers:
+        return Part(region, method=Method.SKIPPED)
+    if region.kind is not Kind.PICTURE:
+        return Part(region, crops_of(page, region, plan.limits, plan.trust_layer))
+    if not plan.images:
+        return Part(region, method=Method.SKIPPED)
+    picture = png_of(page, region)
+    return Part(region, picture=picture, method=Method.PICTURE if picture else Method.BLANK)

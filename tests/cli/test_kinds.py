@@ -1,0 +1,128 @@
+"""What the text says about a region's kind."""
+
+import numpy as np
+import pytest
+
+from gravityocr_cli.document import Box, Kind, Line, Page, Region, Span, Style
+from gravityocr_cli.kinds import settled
+
+BODY = tuple(Line(Box(50, 300 + 12 * i, 550, 310 + 12 * i), "running text of the page " * 3, 10) for i in range(9))
+
+
+def line(text: str, y: float = 100, x: float = 50, size: float = 10, bold: bool = False, italic: bool = False) -> Line:
+    spans = (Span(text, Style(italic=True)),) if italic else ()
+    return Line(Box(x, y, x + 5 * len(text), y + size), text, size, bold, spans=spans)
+
+
+def kind_of(*lines: Line, kind: Kind = Kind.TEXT) -> Kind:
+    box = Box(min(x.box.x0 for x in lines), lines[0].box.y0, max(x.box.x1 for x in lines), lines[-1].box.y1)
+    page = Page(2, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (*lines, *BODY))
+    body = Region(1, 1, Kind.TEXT, Box(50, 300, 550, 406), BODY)
+    return settled([Region(1, 0, kind, box, lines), body], page)[0].kind
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [line("B.", bold=True), line("Weak coupling regime", x=80, bold=True)],
+        [line("II.", bold=True), line("THE BESIII DETECTOR", x=80, bold=True)],
+        [line("2. Clones of maps, counting and examples to", x=100), line("a claim", y=112, x=190)],
+        [line("Inputs and outputs", bold=True)],
+        [line("Something larger", size=14)],
+        [line("3.2 Plain but numbered")],
+    ],
+)
+def test_headings_that_were_called_text(lines: list[Line]) -> None:
+    assert kind_of(*lines) is Kind.HEADING
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [line("A bold sentence ends with a point.", bold=True)],
+        [line("a few words")],
+        [line("Note:", bold=True)],
+        [line("1. Apples"), line("2. Pears", y=112)],
+    ],
+)
+def test_text_that_stays_text(lines: list[Line]) -> None:
+    assert kind_of(lines[0]) is Kind.TEXT if len(lines) == 1 else kind_of(*lines) is Kind.TEXT
+
+
+def test_a_word_of_the_body_is_no_heading() -> None:
+    assert kind_of(line("returns:"), kind=Kind.HEADING) is Kind.TEXT
+    assert kind_of(line("Results"), kind=Kind.HEADING) is Kind.HEADING
+
+
+def test_captions_by_their_label() -> None:
+    assert kind_of(line("表3.1: 表格列格式"), kind=Kind.HEADING) is Kind.CAPTION
+    assert kind_of(line("Figure 3. A thing."), kind=Kind.TEXT) is Kind.CAPTION
+    assert kind_of(line("IV. METHODS AS CONTROLLERS"), kind=Kind.CAPTION) is Kind.HEADING
+
+
+def test_small_print_with_a_mark_under_the_text_is_a_note() -> None:
+    assert kind_of(line("† The contacts started then.", y=700, size=8)) is Kind.FOOTNOTE
+    assert kind_of(line("1 The contacts started then.", y=700, size=8)) is Kind.FOOTNOTE
+    assert kind_of(line("1 The contacts started then.", y=700)) is Kind.TEXT
+    assert kind_of(line("The contacts started then.", y=700, size=8)) is Kind.TEXT
+
+
+def test_a_contents_table_is_a_list() -> None:
+    rows = [line(f"Chapter {n} . . . . . . . . . . {10 * n}", y=100 + 12 * n) for n in range(5)]
+    assert kind_of(*rows, kind=Kind.TABLE) is Kind.LIST
+
+
+def test_a_slanted_section_line_is_split_off_its_paragraph() -> None:
+    lines = (
+        *(line("words of the paragraph", y=100 + 12 * n) for n in range(4)),
+        line("A. Next Part", 148, italic=True),
+    )
+    page = Page(1, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), lines)
+    regions = settled([Region(1, 0, Kind.TEXT, Box(50, 100, 300, 160), lines)], page)
+    assert [(region.kind, len(region.lines)) for region in regions] == [(Kind.TEXT, 4), (Kind.HEADING, 1)]
+
+
+def test_the_only_line_of_a_page_is_no_furniture() -> None:
+    only = line("All there is", y=20)
+    page = Page(1, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (only,))
+    (region,) = settled([Region(1, 0, Kind.HEADER, only.box, (only,))], page)
+    assert region.kind is Kind.TEXT
+
+
+def test_prose_in_two_columns_is_two_regions_and_labels_are_one() -> None:
+    page = Page(1, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8))
+    prose = tuple(line("a line of the column here", 100 + 12 * n, x) for n in range(3) for x in (50, 330))
+    form = tuple(
+        line(text, 100 + 12 * n, x) for n in range(3) for x, text in ((50, "Name:"), (330, "A value that is long"))
+    )
+    assert len(settled([Region(1, 0, Kind.TEXT, Box(50, 100, 500, 140), prose)], page)) == 2
+    assert len(settled([Region(1, 0, Kind.TEXT, Box(50, 100, 500, 140), form)], page)) == 1
+
+
+def test_a_running_head_is_split_off_the_text_under_it() -> None:
+    head = (line("400", 30), line("BRITISH HUSBANDRY.", 30, 200), line("[Ch. XIX.", 30, 450))
+    text = tuple(line("words of the page " * 4, 44 + 12 * n) for n in range(5))
+    page = Page(1, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (*head, *text))
+    regions = settled([Region(1, 0, Kind.TEXT, Box(50, 30, 500, 110), (*head, *text))], page)
+    assert [(region.kind, len(region.lines)) for region in regions] == [(Kind.HEADER, 3), (Kind.TEXT, 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "kind"),
+    [("A Long Look", 1, Kind.TITLE), ("A Long Look", 2, Kind.HEADING), ("3 A Long Look", 1, Kind.HEADING)],
+)
+def test_the_largest_heading_of_the_first_page_is_the_title(text: str, number: int, kind: Kind) -> None:
+    head = line(text, size=18)
+    page = Page(number, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (head, *BODY))
+    regions = [
+        Region(number, 0, Kind.HEADING, head.box, (head,)),
+        Region(number, 1, Kind.TEXT, Box(50, 300, 550, 406), BODY),
+    ]
+    assert settled(regions, page)[0].kind is kind
+
+
+def test_a_bold_label_beside_its_value_is_no_heading() -> None:
+    label, value = line("Invoice number", bold=True), line("4711", x=140)
+    page = Page(2, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (label, value, *BODY))
+    regions = [Region(2, at, Kind.TEXT, each.box, (each,)) for at, each in enumerate((label, value))]
+    assert [region.kind for region in settled(regions, page)] == [Kind.TEXT, Kind.TEXT]

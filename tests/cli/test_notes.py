@@ -1,0 +1,57 @@
+"""Footnotes and the marks that refer to them."""
+
+from gravityocr_cli.document import Box, Kind, Region, Style
+from gravityocr_cli.elements import Aside, Note, Paragraph
+from gravityocr_cli.inline import Run
+from gravityocr_cli.notes import Labels, notes_in, with_links
+
+REGION = Region(1, 0, Kind.TEXT, Box(0, 0, 100, 10))
+RAISED = Style(script=1)
+
+
+def paragraph(text: str, *raised: tuple[int, int]) -> Paragraph:
+    return Paragraph(text, REGION, REGION, tuple(Run(start, end, RAISED) for start, end in raised))
+
+
+def test_numbers_start_notes_only_in_sequence() -> None:
+    lines = ["1 A note of", "1984 and more", "2 Another", "† A dagger"]
+    assert [(mark, len(part)) for mark, part in notes_in(lines)] == [("1", 2), ("2", 1), ("†", 1)]
+
+
+def test_a_note_is_linked_to_its_mark() -> None:
+    text = paragraph("As said1 before", (7, 8))
+    linked, note = with_links([text], [("1", Aside("1 By me."))], 3, Labels())
+    assert isinstance(linked, Paragraph)
+    assert linked.runs == (Run(7, 8, Style(note="1")),)
+    assert note == Note("1", "By me.")
+
+
+def test_an_exponent_is_no_mark() -> None:
+    text = paragraph("near 106 of them", (7, 8))
+    assert with_links([text], [("6", Aside("6 By me."))], 1, Labels()) == [text, Aside("6 By me.")]
+
+
+def test_a_note_without_a_mark_in_the_text_stays_as_printed() -> None:
+    text = paragraph("No mark here")
+    assert with_links([text], [("*", Aside("* Alone."))], 1, Labels()) == [text, Aside("* Alone.")]
+
+
+def test_marks_that_a_model_wrote() -> None:
+    for written in ("before$^{2}$ and", "before² and", "before<sup>2</sup> and"):
+        linked, note = with_links([paragraph(written)], [("2", Aside("2 See there."))], 1, Labels())
+        assert isinstance(linked, Paragraph)
+        (run,) = linked.runs
+        assert run.style.note == "2"
+        assert written[: run.start] + written[run.end :] == "before and"
+        assert note == Note("2", "See there.")
+
+
+def test_labels_are_unique_in_the_document() -> None:
+    labels = Labels()
+    assert [labels.take("1", 1), labels.take("1", 2), labels.take("2", 2)] == ["1", "1-p2", "2"]
+
+
+def test_the_runs_of_a_note_move_with_its_text() -> None:
+    note = Aside("1 In Nature, 1999", (Run(0, 1, RAISED), Run(5, 11, Style(italic=True))))
+    _, linked = with_links([paragraph("Said1", (4, 5))], [("1", note)], 1, Labels())
+    assert linked == Note("1", "In Nature, 1999", (Run(3, 9, Style(italic=True)),))
