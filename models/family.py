@@ -49,7 +49,7 @@ _BREAK = re.compile(r"[ \t]*\n\s*")
 NANO_TEMPLATE = "<|image_start|><|image|><|image_end|>{{ messages[0].content[1].text }}"
 NANO_PREPROCESSOR: dict[str, Any] = {
     "image_processor_type": _PADDED, "image_mean": [0.5], "image_std": [0.5],
-    "dpi": 144, "max_crop_tokens": 1024, "max_crop_lines": 1, "tokens_per_image_token": 3, "keep_above": 0.5,
+    "dpi": 144, "max_crop_tokens": 1024, "max_crop_lines": 1, "tokens_per_image_token": 3, "keep_above": 0.08,
 }  # fmt: skip
 
 Prompt = tuple[tuple[int, ...], tuple[int, ...]]
@@ -97,8 +97,6 @@ class Conventions:
 
 def read_conventions(folder: Path, config: OcrConfig, tokenizer: Tokenizer) -> Conventions:
     """The conventions of a checkpoint's folder. ConfigError names the file or the key at fault."""
-    if config.vision.stem_widths and not (folder / "preprocessor_config.json").exists():
-        return nano_conventions(config, tokenizer)  # folders of before nano had these files
     ends = _ends_of(folder, read_json(folder / "config.json"))
     return _conventions(_preprocessor_of(folder), ends, _template_of(folder), config, tokenizer)
 

@@ -82,10 +82,7 @@ def installed() -> list[Installed]:
 
 def missing(folder: Path) -> list[str]:
     """Names of files without which the folder is no checkpoint; shards that its index names included."""
-    vision = _json(folder / "config.json").get("vision_config")
-    stem = isinstance(vision, dict) and vision.get("stem_widths")
-    needed = PARTS[:3] if stem else PARTS  # nano's older folders lack the rest: see family.read_conventions
-    absent = [" or ".join(row) for row in needed if not any((folder / name).is_file() for name in row)]
+    absent = [" or ".join(row) for row in PARTS if not any((folder / name).is_file() for name in row)]
     shards = _json(folder / INDEX).get("weight_map")
     names = {str(name) for name in shards.values()} if isinstance(shards, dict) else set()
     return absent + [name for name in sorted(names) if not (folder / name).is_file()]

@@ -69,7 +69,7 @@ def test_a_true_layer_is_kept_to_the_letter(tmp_path: Path, engine: Engine, font
     assert " ".join(markdown_of(path, engine).split()) == " ".join(TEXT)
 
 
-@pytest.mark.parametrize("shift", [1, 3, 29])
+@pytest.mark.parametrize("shift", [1, 3, -2])
 def test_a_layer_with_shifted_unicode_is_not_believed(tmp_path: Path, engine: Engine, shift: int) -> None:
     path = write_page(tmp_path / "page.pdf", shift=shift)
     lying = "".join(chr(ord(char) + shift) for char in "readings")

@@ -27,7 +27,8 @@ def engine() -> Engine:
         if parameter.ndim > 1:
             torch.nn.init.normal_(parameter, std=0.4)
     draft = DraftConfig(8, tokenizer.special("<|mask|>"), 1.0, frozenset("abcdefghijklmnopqrstuvwxyz "))
-    return Engine(Checkpoint(model, tokenizer, draft), nano_conventions(model.config, tokenizer), slots=3)
+    conventions = replace(nano_conventions(model.config, tokenizer), keep_above=0.5)
+    return Engine(Checkpoint(model, tokenizer, draft), conventions, slots=3)
 
 
 def crops(count: int, **more: object) -> list[Crop]:

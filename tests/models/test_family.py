@@ -157,10 +157,10 @@ def test_nano_says_in_files_what_it_needs(tmp_path: Path, tokenizer: Tokenizer) 
     names = ("<|image_start|>", "<|image_end|>")
     start, end = (tokenizer.special(name) for name in names)
     assert found.prompts[Task.TABLE] == ((start,), (end, tokenizer.special(Task.TABLE)))
-    changed = read_json(tmp_path / "preprocessor_config.json") | {"max_crop_lines": 6, "dpi": 120}
+    changed = read_json(tmp_path / "preprocessor_config.json") | {"max_crop_lines": 6, "dpi": 120, "keep_above": 0.7}
     write(tmp_path, "preprocessor_config.json", changed)
     found = read_conventions(tmp_path, config, tokenizer)
-    assert (found.max_crop_lines, found.dpi, found.keep_above) == (6, 120, 0.5)
+    assert (found.max_crop_lines, found.dpi, found.keep_above) == (6, 120, 0.7)
     for wrong in ({"dpi": "144"}, {"max_crop_lines": 0}, {"keep_above": True}, {"dpj": 144}):
         write(tmp_path, "preprocessor_config.json", changed | wrong)
         with pytest.raises(ConfigError, match=next(iter(wrong))):
