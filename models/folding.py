@@ -1,6 +1,6 @@
 """Folding: a page as one line to compare, so that a choice of markup, quotes or line breaks costs nothing.
 
-The rules are those of shared/eval/README.md ("How a page is scored, in words"). Both sides of every comparison are
+The rules are those of the evaluation set's README ("How a page is scored"). Both sides of every comparison are
 folded by the same function.
 """
 

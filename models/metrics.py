@@ -1,7 +1,8 @@
 """How like the truth a page is: text, word bag, headings, tables (TEDS) and formulas, each from 0 to 1.
 
-The definitions are those of shared/eval/README.md ("How a page is scored"), in the spirit of OmniDocBench. No tensors:
-rewards, `gravityocr eval` and `gravityocr bench` share this file, which gathers folding.py, sequences.py and teds.py.
+The definitions are those of the evaluation set's README ("How a page is scored"), in the spirit of OmniDocBench. No
+tensors: rewards, `gravityocr eval` and `gravityocr bench` share this file, which gathers folding.py, sequences.py and
+teds.py.
 """
 
 import re

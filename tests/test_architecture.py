@@ -127,3 +127,10 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert "convert" in done.stdout
     assert done.stdout.splitlines()[-1].split() == ["LOADED"]
+
+
+def test_the_readme_names_every_file() -> None:
+    tree = (ROOT / "README.md").read_text("utf-8").split("## The tree")[1].split("## Train")[0]
+    files = [path for folder in ("gravityocr_cli", "models", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    missing = [path.name for path in files if path.name != "__init__.py" and path.name not in tree]
+    assert not missing
