@@ -105,6 +105,10 @@ class Answer:
     probability: float = 0.0
     ended: bool = False
     draft: list[int] = field(default_factory=list)
+    prompt_end: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prompt_end = int(self.prompt.positions.max())
 
     @property
     def done(self) -> bool:
@@ -113,7 +117,7 @@ class Answer:
     @property
     def next_position(self) -> int:
         """Rotary position, on all three axes, of x0, the last committed token."""
-        return int(self.prompt.positions.max()) + len(self.ids)
+        return self.prompt_end + len(self.ids)
 
 
 def accept(drafts: Tensor, lengths: Tensor, choices: Tensor) -> Tensor:
@@ -197,9 +201,11 @@ def agreements(model: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
 def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], pace: Pace, prefill: bool) -> None:
     """One forward: verify every sequence's candidates, commit, and draft the next."""
     rules = pace.rules
-    if prefill:
-        for answer in live:
+    for answer in live:
+        if prefill:
             answer.draft = _candidates(answer, list(answer.prompt.layer), rules)
+        elif not answer.prompt.layer:
+            answer.draft = answer.draft[: rules.block]  # the block may have shrunk since they were drafted
     outcome = _forward(model, cache, live, rules, prefill)
     pace.note([accepted for answer, (accepted, _, _) in zip(live, outcome, strict=True) if answer.draft])
     for answer, (accepted, chosen, sure) in zip(live, outcome, strict=True):
