@@ -29,6 +29,7 @@ CACHE_STEP = 256  # slots that the cache grows by
 PREFILL_ROWS = 12_288  # most rows of one prefill: bounds its memory
 REFILL_BELOW = 0.75  # share of slots in use below which waiting sequences enter: a prefill for each would be narrow
 LEAST_BLOCK = 3
+PROBE_EVERY = 16  # rounds
 HEADROOM = 2.0  # mask rows for each candidate that is expected to be accepted
 
 Drafter = Callable[[Sequence[int]], list[int]]
@@ -74,23 +75,28 @@ class Rules:
 class Pace:
     """How far to draft. Rows that are not accepted cost time, so an adaptive block follows what has been accepted.
 
-    The block never changes an answer, only the number and the width of the forwards.
+    Where next to nothing is, decoding goes on plainly and looks again now and then. The block never changes an answer,
+    only the number and the width of the forwards.
     """
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._expected = float(rules.block)
+        self._rounds = 0
 
     @property
     def rules(self) -> Rules:
         """The rules of the next round."""
         if not self._rules.adaptive:
             return self._rules
-        block = min(self._rules.block, max(LEAST_BLOCK, round(HEADROOM * self._expected)))
-        return replace(self._rules, block=block)
+        block = round(HEADROOM * self._expected)
+        if block < LEAST_BLOCK:  # a probe takes two rounds: one drafts, the next verifies
+            block = LEAST_BLOCK if self._rounds % PROBE_EVERY < 2 else 0
+        return replace(self._rules, block=min(self._rules.block, block))
 
     def note(self, accepted: Sequence[int]) -> None:
-        """Candidates accepted in a round, of each sequence that had any."""
+        """After every round: the candidates accepted, of each sequence that had any."""
+        self._rounds += 1
         if accepted:
             self._expected += (sum(accepted) / len(accepted) - self._expected) / 2
 
