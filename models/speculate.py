@@ -26,7 +26,7 @@ from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Rounds
 
 CACHE_STEP = 256  # slots that the cache grows by
-PREFILL_ROWS = 12_288  # most rows of one prefill: bounds its memory
+PREFILL_ROWS = 4_096  # most rows of one prefill: bounds its memory
 REFILL_BELOW = 0.75  # share of slots in use below which waiting sequences enter: a prefill for each would be narrow
 LEAST_BLOCK = 3
 PROBE_EVERY = 16  # rounds

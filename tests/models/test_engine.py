@@ -109,6 +109,14 @@ def test_a_script_the_model_never_learned_is_not_judged(engine: Engine) -> None:
     assert answer.forwards == 0
 
 
+@pytest.mark.parametrize(
+    ("draft", "judged"), [("plain text", True), ("mostly plain 文", True), ("half 中文字幕", False)]
+)
+def test_foreign_letters_among_known_ones_spoil_the_verdict(engine: Engine, draft: str, judged: bool) -> None:
+    """A model that can't say the foreign letters disagrees with them, and with what follows them, for no fault."""
+    assert engine.can_judge(draft) == judged
+
+
 def test_an_answer_without_end_is_cut_and_marked(engine: Engine) -> None:
     never = frozenset({engine.checkpoint.tokenizer.special("<|image|>")})
     endless = replace(engine, conventions=replace(engine.conventions, ends=never))
