@@ -1,8 +1,6 @@
-"""Blocks to document elements: what belongs together over lines, columns and pages.
+"""Blocks to document elements, a page at a time: what belongs together within a page, and what each block is.
 
-Pages come in one at a time and elements go out as soon as nothing later can change them. Only an element whose end is
-open (a sentence in its middle, a table at the foot of a page) is held, with what stands between it and its second half,
-so memory does not grow with the number of pages.
+What goes on over columns and pages is for `joins.py`; memory does not grow with the number of pages.
 """
 
 import re
@@ -11,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from gravityocr_cli import tables
-from gravityocr_cli.document import Block, Box, Kind, Line, Region
+from gravityocr_cli.document import Block, Box, Kind, Line
 from gravityocr_cli.elements import (
     Aside,
     Code,
@@ -22,26 +19,27 @@ from gravityocr_cli.elements import (
     Heading,
     ItemList,
     Lost,
-    Note,
     PageBreak,
     Paragraph,
     Table,
 )
 from gravityocr_cli.headings import Outline
-from gravityocr_cli.hyphens import ends_broken, is_wide, join, join_lines, words_in
-from gravityocr_cli.inline import Runs, joined_runs, of_heading, runs_of
-from gravityocr_cli.lists import Item, items_of, looks_like_list, number_of
+from gravityocr_cli.hyphens import join_lines, words_in
+from gravityocr_cli.inline import of_heading, runs_of
+from gravityocr_cli.joins import flow, is_unfinished, longer, same_column
+from gravityocr_cli.lists import Item, items_of, number_of
 from gravityocr_cli.notes import Labels, notes_in, with_links
 from gravityocr_cli.textlayer import rows_of
 
-_FINAL = re.compile(r"""[.?!:…。！？：．]["'”’»)\]」』）】]*$""")
 _TABLE_LABEL = re.compile(r"\s*(?:table|tab\.|tableau|tabelle|tabla|表)\s*", re.IGNORECASE)
 _FIGURE_LABEL = re.compile(r"\s*(?:fig(?:ure)?s?\b|abb(?:ildung)?\b|scheme|chart|plate|photo|图|圖|図)", re.IGNORECASE)
-_CONTINUED = re.compile(r"\b(?:continued|cont(?:['’]d|d?\.)|fortsetzung|suite)|续|続", re.IGNORECASE)
+_REFERENCES = re.compile(
+    r"(?:[0-9IVX]+\.?\s+)?(?:references|bibliography|literature(?: cited)?|works cited|literatur(?:verzeichnis)?|"
+    r"références|bibliographie|参考文献|参考资料)\s*:?",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b(?:1[89]|20)[0-9]{2}[a-z]?\b")
 _EQUATION_NUMBER = re.compile(r"\(\s*((?:[A-Z]\.?)?[0-9]{1,3}(?:[.\-][0-9]{1,3})*[a-z]?)\s*\)")
-# A paragraph that breaks off after one of these has not ended, whatever the next one starts with.
-_UNFINISHED = re.compile(r"(?:^|\s)(?:the|an?|of|and|or|by|with|from|for|in|to|at|that|which|is|are|was|were|as|its)$")
-_PAGES_HELD = 2
 
 
 def assemble(
@@ -55,22 +53,21 @@ def assemble(
     seen: Counter[str] = Counter()
     outline, labels = Outline(contents), Labels()
     held: list[Element] = []
+    in_references = False
     for index, (number, given) in enumerate(pages):
         blocks = outline.with_headings(_with_numbered_items(given))
+        blocks, in_references = _with_references(blocks, in_references)
         prose = (block.text.splitlines() for block in blocks if block.region.kind in _PROSE)
         seen.update(words_in(chain.from_iterable(prose)))
         outline.look(blocks)
         elements = with_links(*_page_elements(blocks, outline, seen), number, labels)
         for element in [PageBreak(number), *elements] if index else elements:
-            done, held = _flow(held, element, seen)
+            done, held = flow(held, element, seen)
             yield from done
     yield from held
 
 
 _PROSE = frozenset({Kind.TITLE, Kind.HEADING, Kind.TEXT, Kind.LIST, Kind.CAPTION, Kind.FOOTNOTE})
-
-
-# --- one page -------------------------------------------------------------------------------------------------------
 
 
 def _page_elements(
@@ -129,6 +126,22 @@ def _aside(block: Block, seen: Mapping[str, int]) -> Aside:
     return Aside(text, runs_of([text], block.region.lines)[0])
 
 
+def _with_references(blocks: Sequence[Block], inside: bool) -> tuple[list[Block], bool]:
+    """The blocks, texts with a year in them marked as lists in the bibliography; and whether the page ends in it.
+
+    inside: whether the page before did.
+    """
+    marked = []
+    for block in blocks:
+        kind = block.region.kind
+        if kind in (Kind.TITLE, Kind.HEADING):
+            inside = _REFERENCES.fullmatch(block.text.strip()) is not None
+        elif inside and kind is Kind.TEXT and _YEAR.search(block.text):
+            block = replace(block, region=replace(block.region, kind=Kind.LIST))
+        marked.append(block)
+    return marked, inside
+
+
 def _with_numbered_items(blocks: Sequence[Block]) -> list[Block]:
     """The blocks, a text that is one numbered item (a neighbour has the number before or after) marked as a list."""
     numbers = [
@@ -152,11 +165,15 @@ def _add_list(elements: list[Element], block: Block, seen: Mapping[str, int]) ->
     region, items = block.region, items_in(block, seen)
     size = max((line.size for line in region.lines), default=10.0)
     before = elements[-1] if elements else None
-    if items and isinstance(before, ItemList) and _same_column(before.region.box, region.box):
+    if items and isinstance(before, ItemList) and same_column(before.region.box, region.box):
         shift = max(0, round((region.box.x0 - before.region.box.x0) / (2 * size)))
         depth = min(shift, before.items[-1].depth + 1)
-        items = tuple(replace(item, depth=item.depth + depth) for item in items)
-        elements[-1] = ItemList(before.items + items, replace(region, box=_with_left(region.box, before.region.box.x0)))
+        earlier, rest = before.items, items
+        hangs = region.box.x0 - before.region.box.x0 > size / 2
+        if hangs and not items[0].marked and is_unfinished(earlier[-1].text):
+            earlier, rest = (*earlier[:-1], longer(earlier[-1], items[0].text, items[0].runs, seen)), items[1:]
+        rest = tuple(replace(item, depth=item.depth + depth) for item in rest)
+        elements[-1] = ItemList(earlier + rest, replace(region, box=_with_left(region.box, before.region.box.x0)))
     elif items:
         elements.append(ItemList(items, region))
 
@@ -226,127 +243,6 @@ def _equation_numbers(blocks: Sequence[Block]) -> dict[int, int]:
 def _tag(text: str) -> str:
     match = _EQUATION_NUMBER.fullmatch(text.strip())
     return match[1] if match else ""
-
-
-# --- over columns and pages -----------------------------------------------------------------------------------------
-
-
-def _flow(held: list[Element], new: Element, seen: Mapping[str, int]) -> tuple[list[Element], list[Element]]:
-    """What is finished now that `new` has come, and what is still held. held: an open element and what came since."""
-    if held:
-        for at, element in enumerate(held):
-            joined = _joined(element, new, held[at + 1 :], seen)
-            if joined is not None:
-                changed = [*held[:at], joined[0], *held[at + 1 :]]
-                rest = joined[1]
-                return (changed, [rest]) if rest is not None else ([], changed)
-        floats = isinstance(new, Table | Figure | Aside | Note | Lost | PageBreak)
-        stale = isinstance(new, PageBreak) and new.page - max(map(_last_page, held)) > _PAGES_HELD
-        if floats and not stale:
-            return [], [*held, new]
-    return (held, [new]) if _is_open(new) else ([*held, new], [])
-
-
-def _is_open(element: Element) -> bool:
-    """Whether something later may go on this element."""
-    if isinstance(element, Paragraph):
-        return _is_unfinished(element.text) and _fills_last_line(element.last.lines)
-    if isinstance(element, ItemList):
-        return _is_unfinished(element.items[-1].text)
-    return isinstance(element, Table)
-
-
-def _last_page(element: Element) -> int:
-    """The page that an element which may be open ends on; 0 for others."""
-    match element:
-        case Paragraph(last=region) | ItemList(region=region) | Table(region=region):
-            return region.page
-        case _:
-            return 0
-
-
-def _joined(
-    a: Element, b: Element, between: Sequence[Element], seen: Mapping[str, int]
-) -> tuple[Element, Element | None] | None:
-    """Two elements as one, and what of the second is left; None where they are not halves of one."""
-    if isinstance(a, Paragraph) and isinstance(b, Paragraph) and _is_open(a):
-        apart = bool(between) or _breaks(a.last, b.first)
-        if (apart and _goes_on(a, b)) or (ends_broken(a.text) and b.text[:1].islower()):
-            text = join(a.text, b.text, seen)
-            return replace(a, text=text, last=b.last, runs=joined_runs(text, a.runs, b.runs, len(b.text))), None
-    if isinstance(a, ItemList) and isinstance(b, ItemList) and _is_open(a) and not b.items[0].marked:
-        last = _longer(a.items[-1], b.items[0].text, b.items[0].runs, seen)
-        whole = replace(a, items=(*a.items[:-1], last), region=b.region)
-        return whole, replace(b, items=b.items[1:]) if len(b.items) > 1 else None
-    if isinstance(a, ItemList) and isinstance(b, Paragraph) and _is_open(a) and b.text[:1].islower():
-        if not between and not _breaks(a.region, b.first):
-            return None
-        last = _longer(a.items[-1], b.text, b.runs, seen)
-        return replace(a, items=(*a.items[:-1], last), region=b.last), None
-    if isinstance(a, Table) and isinstance(b, Table) and _table_goes_on(a, b, between):
-        same = _same_edges(a.region.box, b.region.box)
-        if whole_html := tables.continued(a.html, b.html, same):
-            return replace(a, html=whole_html, region=b.region), None
-    return None
-
-
-def _longer(item: Item, text: str, runs: Runs, seen: Mapping[str, int]) -> Item:
-    whole = join(item.text, text, seen)
-    return replace(item, text=whole, runs=joined_runs(whole, item.runs, runs, len(text)))
-
-
-def _is_unfinished(text: str) -> bool:
-    return text != "" and (ends_broken(text) or not _FINAL.search(text))
-
-
-def _fills_last_line(lines: Sequence[Line]) -> bool:
-    """False where the last painted line stops short of the lines above it, as the end of a paragraph does."""
-    rows = rows_of(lines)
-    if len(rows) < 2:
-        return True
-    left, right = min(line.box.x0 for line in lines), max(line.box.x1 for line in lines)
-    return rows[-1][-1].box.x1 - left > 0.8 * (right - left)
-
-
-def _goes_on(a: Paragraph, b: Paragraph) -> bool:
-    start = b.text[0]
-    if is_wide(start) and is_wide(a.text[-1]):
-        # Without cases, only the setting tells: a full last line before, no indent after.
-        rows = rows_of(b.first.lines)
-        return len(rows) > 1 and bool(a.last.lines) and rows[0][0].box.x0 - b.first.box.x0 < rows[0][0].size
-    if start.islower():
-        return not looks_like_list(b.text)
-    return start.isalnum() and _UNFINISHED.search(a.text) is not None
-
-
-def _breaks(a: Region, b: Region) -> bool:
-    """Whether the text went to another column or page between two regions."""
-    return a.page != b.page or (b.box.y0 < a.box.y1 and not _same_column(a.box, b.box))
-
-
-def _table_goes_on(a: Table, b: Table, between: Sequence[Element]) -> bool:
-    """Whether b, first on its page, may be the rest of a, last on the page before."""
-    if (
-        not all(isinstance(each, PageBreak | Aside | Note | Lost) for each in between)
-        or b.region.page != a.region.page + 1
-    ):
-        return False
-    if b.caption and not _CONTINUED.search(b.caption):
-        return False
-    wide, narrow = a.region.box.width, b.region.box.width
-    if abs(wide - narrow) < 0.1 * max(wide, narrow):
-        return True
-    fewer = tables.columns_in(b.html) < tables.columns_in(a.html)  # the last ones are empty on this page
-    return fewer and abs(a.region.box.x0 - b.region.box.x0) < 6 and 0.4 * wide < narrow < wide
-
-
-def _same_edges(a: Box, b: Box) -> bool:
-    """Whether both start at one edge, and the second ends there too or before, its last columns being empty."""
-    return abs(a.x0 - b.x0) < 6 and b.x1 < a.x1 + 6
-
-
-def _same_column(a: Box, b: Box) -> bool:
-    return min(a.x1, b.x1) - max(a.x0, b.x0) > 0.5 * min(a.width, b.width)
 
 
 def _distance(a: Box, b: Box) -> float:

@@ -9,13 +9,16 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from statistics import median
+from statistics import median, median_low
 
 from gravityocr_cli import tables
 from gravityocr_cli.document import Block, Kind, Line, Region
 from gravityocr_cli.grid import rows_from_lines
 from gravityocr_cli.hyphens import SOFT_HYPHEN
+from gravityocr_cli.inlinemath import maths_in
 from gravityocr_cli.lists import looks_like_list
+from gravityocr_cli.ruled import rows_from_rules
+from gravityocr_cli.settable import settable
 from gravityocr_cli.textlayer import rows_of
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
@@ -76,7 +79,7 @@ def _content(region: Region, text: str) -> str:
         case Kind.FORMULA:
             return _formula(text.replace(SOFT_HYPHEN, ""))
         case Kind.TABLE:
-            return _table(text.replace(SOFT_HYPHEN, ""), region.lines)
+            return _table(text.replace(SOFT_HYPHEN, ""), region)
         case Kind.LIST:
             return "\n".join(line.expandtabs(4).rstrip() for line in text.splitlines() if line.strip())
         case Kind.TITLE | Kind.HEADING:
@@ -84,40 +87,71 @@ def _content(region: Region, text: str) -> str:
             # A model that knows Markdown may mark what the layout has said already.
             return text if region.lines else re.sub(r"^#{1,6}\s+", "", text)
         case _:
-            paragraphs = re.split(r"\n[^\S\n]*\n\s*", _parted_at_indents(text.strip(), region.lines))
+            paragraphs = re.split(r"\n[^\S\n]*\n\s*", _parted(text.strip(), region.lines))
             tidy = ("\n".join(" ".join(line.split()) for line in each.splitlines()) for each in paragraphs)
-            return _LOOSE_MATH.sub(r"$\1$", "\n\n".join(tidy))
+            return _with_settable_maths(_LOOSE_MATH.sub(r"$\1$", "\n\n".join(tidy)))
 
 
-def _parted_at_indents(text: str, lines: Sequence[Line]) -> str:
-    """The text with an empty line before each row that starts a paragraph: indented, after one that ends a sentence."""
+def _with_settable_maths(text: str) -> str:
+    """The text, its inline mathematics as renderers can set it."""
+    for start, end in reversed(list(maths_in(text))):
+        bare = text[start:end].strip("$")
+        mark = text[start : start + (end - start - len(bare)) // 2]
+        text = f"{text[:start]}{mark}{settable(bare)}{mark}{text[end:]}"
+    return text
+
+
+def _parted(text: str, lines: Sequence[Line]) -> str:
+    """The text with an empty line before each row that starts a paragraph: one that is indented and starts a sentence
+    after one, or one that stands clear of the row above."""
     rows, written = rows_of(lines), text.splitlines()
-    if len(rows) < 4 or len(rows) != len(written):
+    if len(rows) < 3 or len(rows) != len(written):
         return text
+    starts = _after_gaps(rows, written) | _indented(rows, written)
+    return "\n".join(f"\n{line}" if at in starts else line for at, line in enumerate(written))
+
+
+def _indented(rows: Sequence[Sequence[Line]], written: Sequence[str]) -> set[int]:
     left = min(row[0].box.x0 for row in rows)
     indents = [(row[0].box.x0 - left) / row[0].size for row in rows]
-    if sum(indent < 0.5 for indent in indents) < 0.6 * len(rows):
-        return text
-    starts = [
-        at > 0
-        and 0.7 < indents[at] < 4
-        and _SENTENCE_END.search(written[at - 1])
+    if len(rows) < 4 or sum(indent < 0.5 for indent in indents) < 0.6 * len(rows):
+        return set()
+    return {at for at in range(1, len(rows)) if 0.7 < indents[at] < 4 and _starts_sentence(written, at)}
+
+
+def _after_gaps(rows: Sequence[Sequence[Line]], written: Sequence[str]) -> set[int]:
+    """Rows under more white than the others, after a row that ends a sentence, stops short or is set larger."""
+    tops, right = [min(line.box.y0 for line in row) for row in rows], max(row[-1].box.x1 for row in rows)
+    pitches = [below - above for above, below in pairwise(tops)]
+    usual = median_low(pitches)
+    return {
+        at
+        for at, pitch in enumerate(pitches, start=1)
+        if pitch > usual + 0.35 * rows[at][0].size
         and _SENTENCE_START.match(written[at])
-        for at in range(len(rows))
-    ]
-    return "\n".join(f"\n{line}" if start else line for line, start in zip(written, starts, strict=True))
+        and (
+            _SENTENCE_END.search(written[at - 1])
+            or right - rows[at - 1][-1].box.x1 > 3 * rows[at][0].size
+            or rows[at - 1][0].size - rows[at][0].size > 0.8  # a note under the text
+        )
+    }
 
 
-def _table(text: str, lines: Sequence[Line]) -> str:
+def _starts_sentence(written: Sequence[str], at: int) -> bool:
+    return _SENTENCE_END.search(written[at - 1]) is not None and _SENTENCE_START.match(written[at]) is not None
+
+
+def _table(text: str, region: Region) -> str:
     if tables.has_table(text):
         return tables.to_html(tables.rows_from_html(text))
     if re.search(r"^\s*\|?\s*:?-{2,}:?\s*\|", text, re.MULTILINE):
         return tables.to_html(tables.rows_from_pipes(text))
-    return tables.to_html(rows_from_lines(lines) if lines else tables.rows_from_text(text))
+    rows = rows_from_rules(region.lines, region.rules) or rows_from_lines(region.lines) or tables.rows_from_text(text)
+    return tables.to_html(rows)
 
 
 def _formula(text: str) -> str:
-    """LaTeX without delimiters, an equation number at its end as \\tag{}."""
+    """LaTeX without delimiters that renderers can set, an equation number at its end as \\tag{}."""
     text = "\n".join(line.strip() for line in text.splitlines() if line.strip())
     shelled = True
     while shelled:
@@ -125,15 +159,12 @@ def _formula(text: str) -> str:
         for shell in _SHELLS:
             if match := shell.fullmatch(text):
                 text, shelled = match[1].strip(), True
-    # The starred and numbered forms are displays of their own; inside $$ the inner form is what every renderer takes.
-    text = re.sub(r"\\(begin|end)\{(?:align|eqnarray)\*?\}", r"\\\1{aligned}", text)
-    text = re.sub(r"\\(begin|end)\{gather\*?\}", r"\\\1{gathered}", text)
     match = _SPACED_NUMBER.search(text)
     if match and "\\tag" not in text:
         formula = text[: match.start()]
         if match[1].strip() or not _AFTER_OPERATOR.search(formula):  # a bare blank may stand in "= f (3)"
-            return f"{formula} \\tag{{{match[2] or match[3]}}}"
-    return text
+            text = f"{formula} \\tag{{{match[2] or match[3]}}}"
+    return settable(text)
 
 
 def _code(text: str, lines: Sequence[Line]) -> str:

@@ -82,6 +82,14 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Tick:
+    """A check box or a radio button of a form, and whether it is on."""
+
+    box: Box
+    on: bool
+
+
+@dataclass(frozen=True)
 class Line:
     """One painted line of the text layer. text: as painted, without a line break. size: font size in points.
 
@@ -110,13 +118,17 @@ class Page:
 
 @dataclass(frozen=True)
 class Region:
-    """A place on a page. order: its rank in reading order, from 0. lines: the text layer's lines inside it."""
+    """A place on a page. order: its rank in reading order, from 0. lines: the text layer's lines inside it.
+
+    rules: the lines drawn between the cells of a TABLE, as thin boxes.
+    """
 
     page: int
     order: int
     kind: Kind
     box: Box
     lines: tuple[Line, ...] = ()
+    rules: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from gravityocr_cli.document import Box, Line
+from gravityocr_cli.document import Box, Line, Span
 from gravityocr_cli.tables import Cell, Rows
 from gravityocr_cli.textlayer import rows_of
 
-_FIGURES = re.compile(r"[-–−+]?[0-9][0-9.,]*%?|[-–—]")
+FIGURE = re.compile(r"[-–−+]?[0-9][0-9.,]*%?|[-–—]")
 _TOUCH = 1.0  # points that two extents must share to count as overlapping
 
 
@@ -53,7 +53,7 @@ def _merge_close(row: Sequence[Line], others: Sequence[Sequence[Line]]) -> list[
     for line in row:
         gap = (line.box.x0 - cells[-1].box.x1) / line.size if cells else float("inf")
         if gap < 0.45 or (gap < 2.5 and _bridges(cells[-1].box, line.box, others) > 0):
-            cells[-1] = _together(cells[-1], line)
+            cells[-1] = together(cells[-1], line)
         else:
             cells.append(line)
     return cells
@@ -73,16 +73,32 @@ def _bridges(a: Box, b: Box, rows: Sequence[Sequence[Line]]) -> int:
 def _are_figures(text: str) -> bool:
     """Whether the text is several numbers, which no cell is."""
     words = text.split()
-    return len(words) > 1 and all(_FIGURES.fullmatch(word) for word in words)
+    return len(words) > 1 and all(FIGURE.fullmatch(word) for word in words)
 
 
 def _shared(a: Box, b: Box) -> float:
     return min(a.x1, b.x1) - max(a.x0, b.x0)
 
 
-def _together(a: Line, b: Line) -> Line:
+def together(a: Line, b: Line) -> Line:
     box = Box(min(a.box.x0, b.box.x0), min(a.box.y0, b.box.y0), max(a.box.x1, b.box.x1), max(a.box.y1, b.box.y1))
-    return replace(a, box=box, text=f"{a.text} {b.text}", bold=a.bold and b.bold)
+    spans = (*_spans(a), Span(" "), *_spans(b)) if a.spans or b.spans else ()
+    return replace(a, box=box, text=f"{a.text} {b.text}", bold=a.bold and b.bold, spans=spans)
+
+
+def _spans(line: Line) -> tuple[Span, ...]:
+    return line.spans or (Span(line.text),)
+
+
+def markup_of(line: Line) -> str:
+    """The text as HTML, its raised and lowered parts marked."""
+    tags = {1: "sup", -1: "sub"}
+    written = ""
+    for span in _spans(line):
+        text = html.escape(span.text, quote=False)
+        tag = tags.get(span.style.script)
+        written += f"<{tag}>{text.rstrip()}</{tag}{'> ' if text[-1:].isspace() else '>'}" if tag else text
+    return " ".join(written.split())
 
 
 def _columns(rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
@@ -120,7 +136,7 @@ def _placed(line: Line, columns: Sequence[tuple[float, float]]) -> list[_Placed]
     first, last = _span(line.box, columns)
     words = line.text.split()
     if last > first and len(words) == last - first + 1 and _are_figures(line.text):
-        return [_Placed(at, at, replace(line, text=word)) for at, word in enumerate(words, start=first)]
+        return [_Placed(at, at, replace(line, text=word, spans=())) for at, word in enumerate(words, start=first)]
     return [_Placed(first, last, line)]
 
 
@@ -157,7 +173,7 @@ def _merge_wrapped(rows: Sequence[list[_Placed]]) -> list[list[_Placed]]:
         if pitch < 0.97 * usual and partial and all((cell.first, cell.last) in known for cell in row):
             for cell in row:
                 at = known[cell.first, cell.last]
-                merged[-1][at] = replace(merged[-1][at], line=_together(merged[-1][at].line, cell.line))
+                merged[-1][at] = replace(merged[-1][at], line=together(merged[-1][at].line, cell.line))
         else:
             merged.append(list(row))
     return merged
@@ -173,7 +189,7 @@ def _with_tall_cells(rows: Sequence[list[_Placed]]) -> list[list[_Placed]]:
         if not between or any(_collide(cell, other) for cell in row for other in (*above, *below)):
             continue
         if len(above) == len(below) == 1 and _collide(above[0], below[0]):
-            whole = replace(above[0], line=_together(above[0].line, below[0].line))
+            whole = replace(above[0], line=together(above[0].line, below[0].line))
             kept[index - 1 : index + 2] = [sorted([whole, *row], key=lambda cell: cell.first)]
         else:
             kept[index - 1] = sorted([*above, *(replace(cell, rows=2) for cell in row)], key=lambda cell: cell.first)
@@ -203,7 +219,7 @@ def _filled(rows: Sequence[Sequence[_Placed]], width: int) -> Rows:
         cells: list[Cell] = []
         at = 0
         for cell in row:
-            text = html.escape(cell.line.text, quote=False)
+            text = markup_of(cell.line)
             if cell.first < at:  # two pieces of one cell
                 cells[-1] = replace(cells[-1], content=f"{cells[-1].content} {text}".strip())
                 continue

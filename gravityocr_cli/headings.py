@@ -13,6 +13,7 @@ from gravityocr_cli.document import Block, Kind, Line
 
 LOWEST = 6
 _DECIMAL = re.compile(r"(?:§\s*)?([0-9]{1,2}(?:\.[0-9]{1,3})*)\.?(?=\s|$|[\u3000-\u9fff])")
+_PLAIN = re.compile(r"[0-9]{1,2}\.\s")
 _BRACKETED = re.compile(r"\(?[0-9]{1,2}\)\s")
 _APPENDED = re.compile(r"([A-Z](?:\.[0-9]{1,3})+)\.?(?=\s|$)")
 _ROMAN = re.compile(r"(?=[IVX])(X{0,3}(?:IX|IV|V?I{0,3}))\.(?=\s)")
@@ -39,14 +40,15 @@ class Outline:
         self._numbered: dict[float, int] = {}  # size -> level that a numbered heading of that size had
 
     def with_headings(self, blocks: Iterable[Block]) -> list[Block]:
-        """The blocks, short ones that say what the PDF's outline calls a section of their page marked as headings."""
+        """The blocks, short ones that say what the PDF's outline calls a section of their page marked as headings, and
+        what stands between the title and the abstract marked as text."""
         marked = []
         for block in blocks:
             region = block.region
             if region.kind in (Kind.TEXT, Kind.LIST) and self._stated(block) is not None:
                 block = replace(block, region=replace(region, kind=Kind.HEADING))
             marked.append(block)
-        return marked
+        return _without_authors(marked)
 
     def _stated(self, block: Block) -> int | None:
         """The level that the PDF's outline gives the block, from 1."""
@@ -75,7 +77,7 @@ class Outline:
         return min(level if level > 1 else self._by_size(block), LOWEST)
 
     def _lettered(self, text: str) -> int | None:
-        """Level of "IV." and "B.": a letter stands under a Roman numeral where the document has those."""
+        """Level of "IV.", "B." and "1.": where the document has Roman numerals, each stands under the one before."""
         letter, roman = _LETTER.match(text), _ROMAN.match(text)
         follows = letter is not None and self._letter != "" and ord(letter[1]) == ord(self._letter) + 1
         if roman and not follows:
@@ -84,7 +86,7 @@ class Outline:
         if letter:
             self._letter = letter[1]
             return 3 if self._roman else 2
-        if self._roman and _BRACKETED.match(text):
+        if self._roman and (_BRACKETED.match(text) or (self._letter and _PLAIN.match(text))):
             return 4
         return None
 
@@ -92,12 +94,30 @@ class Outline:
         size = size_of(block.region.lines)
         if size in self._numbered:
             return self._numbered[size]
-        if not size or block.text.strip().rstrip(".:").casefold() in _UNNUMBERED:
+        if not size or _is_section(block.text):
             return 2
         larger = sorted(other for other in self._sizes if other > size + 0.5)
         steps = sum(after - before > 0.5 for before, after in pairwise(larger)) + bool(larger)
         above = max((level for other, level in self._numbered.items() if other > size + 0.5), default=1)
         return max(2 + steps, above + 1)
+
+
+def _without_authors(blocks: list[Block]) -> list[Block]:
+    """The blocks of a page, headings between a title and the first section that is one for sure marked as text: names,
+    places and dates set large."""
+    kinds = [block.region.kind for block in blocks]
+    title = kinds.index(Kind.TITLE) if Kind.TITLE in kinds else len(blocks)
+    sections = [at for at in range(title, len(blocks)) if kinds[at] is Kind.HEADING and _is_section(blocks[at].text)]
+    return [
+        replace(block, region=replace(block.region, kind=Kind.TEXT))
+        if sections and title < at < sections[0] and kinds[at] is Kind.HEADING
+        else block
+        for at, block in enumerate(blocks)
+    ]
+
+
+def _is_section(text: str) -> bool:
+    return depth_of(text) is not None or text.strip().rstrip(".:").casefold() in _UNNUMBERED
 
 
 def size_of(lines: Sequence[Line]) -> float:

@@ -27,8 +27,8 @@ from gravityocr_cli.elements import (
 )
 from gravityocr_cli.hyphens import SOFT_HYPHEN
 from gravityocr_cli.inline import Runs, outside
+from gravityocr_cli.inlinemath import maths_in
 from gravityocr_cli.lists import Item
-from gravityocr_cli.markdown import maths_in
 from gravityocr_cli.textlayer import is_safe_target
 
 _STYLE = (

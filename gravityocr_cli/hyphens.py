@@ -23,6 +23,11 @@ _WIDE_MARK = re.compile(r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\
 _SUSPENDERS = frozenset("and or to nor versus und oder bis bzw et ou".split())
 # Prefixes that English hyphenates whatever follows.
 _HYPHENATED = frozenset("self well quasi".split())
+# Words that English writes solid with what follows: "overcome", "therefore", "performed", "cannot".
+_SOLID = frozenset("over under out some any every where there here with through after fore per not for can all".split())
+# Where an address may be cut without a sign of its own, and what its other half looks like.
+_ADDRESS = re.compile(r"(?:://\S*[/_=&?#%]|[\w.]@)$")
+_ADDRESS_REST = re.compile(r"[^\s/.\-_=&?#%0-9]*[/.\-_=&?#%0-9]\S")
 
 
 def words_in(lines: Iterable[str]) -> Iterator[str]:
@@ -55,7 +60,8 @@ def join(left: str, right: str, seen: Mapping[str, int]) -> str:
         return left.rstrip(SOFT_HYPHEN) + right
     if head := _HEAD.search(left):
         return _join_at_hyphen(left, head[1], right, seen)
-    if _LETTER_AND_DASH.search(left) or _joins_wide(left[-1], right[0]):
+    in_address = _ADDRESS.search(left) and _ADDRESS_REST.match(right)
+    if in_address or _LETTER_AND_DASH.search(left) or _joins_wide(left[-1], right[0]):
         return left + right
     return f"{left} {right}"
 
@@ -100,8 +106,10 @@ def _keeps_hyphen(left: str, head: str, tail: str, seen: Mapping[str, int]) -> b
         return True  # n-tridecanal, 2-dimensional, self-made
     if "://" in left.split()[-1]:
         return True
-    chained = "-" in head or "-" in tail
-    return chained and last in seen and first in seen  # state-of-the-art
+    if last not in seen or first not in seen:
+        return False
+    chained = "-" in head or "-" in tail  # state-of-the-art
+    return chained or (min(len(last), len(first)) > 2 and last not in _SOLID)  # cross-entropy, fine-tuning
 
 
 def _fold(word: str) -> str:

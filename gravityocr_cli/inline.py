@@ -4,6 +4,7 @@ Text is joined over lines, columns and pages as plain strings; its styles travel
 may have read a text that differs from the layer whose fonts are known, so both are aligned letter by letter.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,9 @@ from gravityocr_cli.document import PLAIN, Line, Span, Style
 from gravityocr_cli.textlayer import rows_of
 
 _MOST_PAIRS = 400_000_000  # letters against letters: what aligning two long texts may cost
+_LONG, _MOST = 15, 0.8  # words of a paragraph that has a face of its own, and the share of its letters in it
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_OPENING, _CLOSING, _PRIMES = ("(", "[", "{"), (")", "]", "}"), frozenset("\u2032\u2033\u2034")
 _ALIKE = 0.8  # share of letters that layer and text must have in common for the layer's fonts to mean anything
 
 
@@ -55,7 +59,46 @@ def runs_of(texts: Sequence[str], lines: Sequence[Line]) -> list[Runs]:
             styles[at][index] = source[block.a + step][1]
     if shared < _ALIKE * len(written):
         return plain
-    return [tuple(_grouped(text, style)) for text, style in zip(texts, styles, strict=True)]
+    return [
+        tuple(run for each in _grouped(text, _calmed(text, style)) for run in _trimmed(text, each))
+        for text, style in zip(texts, styles, strict=True)
+    ]
+
+
+def _calmed(text: str, styles: dict[int, Style]) -> dict[int, Style]:
+    """The styles without weight and slant that a whole paragraph has (an abstract's or a theorem's face, no emphasis;
+    what is short keeps it: it may be a heading that runs in, or a term) and without those of raised and lowered parts.
+    """
+    styles = {at: replace(s, bold=False, italic=False) if s.script else s for at, s in styles.items()}
+    words = [match.span() for match in _WORD.finditer(text)]
+    letters = [at for start, end in words for at in range(start, end)]
+    if len(words) < _LONG:
+        return styles
+    bold, italic = (
+        sum(getattr(styles.get(at, PLAIN), face) for at in letters) >= _MOST * len(letters)
+        for face in ("bold", "italic")
+    )
+    return {
+        at: replace(style, bold=style.bold and not bold, italic=style.italic and not italic)
+        for at, style in styles.items()
+    }
+
+
+def _trimmed(text: str, run: Run) -> Iterator[Run]:
+    """The run without what its style says nothing about: a bracket whose partner stands outside, points in bold, the
+    height of a prime."""
+    shown, style = text[run.start : run.end], run.style
+    if style.bold or style.italic:
+        if shown[-1] in _OPENING:
+            shown = shown[:-1].rstrip()
+        if shown[:1] in _CLOSING:
+            run, shown = replace(run, start=run.start + 1), shown[1:]
+        if not any(each.isalnum() for each in shown):
+            style, shown = replace(style, bold=False, italic=False), text[run.start : run.end]
+    if set(shown) <= _PRIMES:
+        style = replace(style, script=0)
+    if style != PLAIN and shown:
+        yield Run(run.start, run.start + len(shown), style)
 
 
 def _grouped(text: str, styles: dict[int, Style]) -> Iterator[Run]:

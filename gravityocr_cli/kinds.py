@@ -19,12 +19,16 @@ _CAPTION = re.compile(
     r"(?:(?:table|fig(?:ure|\.)?|algorithm)\s*[\dIVXLA-Z.]+\s*[.:]\s|[表图圖図]\s*[\d.]+\s*[:：])", re.I
 )
 _SECTION = re.compile(r"(?:\d+(?:\.\d+)*\.?|[IVX]+\.|[A-Z]\.)\s+[^\W\d_][^.!?;,:]{2,70}")
-_NUMBERED = re.compile(r"(?:(\d{1,2})(?:\.\d{1,2})*\.?|[IVX]+\.|[A-Z](?:\.\d{1,2})+\.?|[A-Z]\.)\s+(?=[^\W\d_])")
+_NUMBERED = re.compile(
+    r"(?:(\d{1,2})(?:\.\d{1,2})*\.?|[IVX]+\.|[A-Z](?:\.\d{1,2})+\.?|[A-Z]\.(?!\s+[A-Z]\.))\s+(?=[^\W\d_])"
+)
+_DOTTED = re.compile(r"\d{1,2}(?:\.\d{1,2})+\s")
 _ITEM = re.compile(r"(\d{1,2})[.)]?\s")
 _EQUATION_NUMBER = re.compile(r"\(\s*[\w.′'-]{1,8}\s*\)")  # of an equation, beside it
 _NOTE = re.compile(r"[*†‡§¶∗]|\d{1,2}(?=[^\d.,)\s]|\s+[^\W\d_])")
 _PAGE_NUMBER = re.compile(r"[-–—\s]*(?:\d{1,4}|[ivxlc]{1,7})[-–—\s]*")
 _FOLIO = re.compile(r"[\d\s]{1,8}|[ivxlc]{1,7}")  # a page's number, in a scan perhaps with a speck before it
+_CODE = re.compile(r"[{}();=<>\\$]")
 _LARGER = 1.12  # times the body's size: what a reader sees as larger
 _SMALLER = 0.92
 
@@ -42,17 +46,33 @@ def settled(regions: Sequence[Region], page: Page) -> list[Region]:
 
 
 def _with_title(regions: list[Region], page: Page, body: float) -> list[Region]:
-    """The regions, the largest heading of a first page marked as the title: unnumbered, and with no text above it."""
-    heads = [region for region in regions if region.kind is Kind.HEADING]
+    """The regions, the largest heading of a first page marked as the title: unnumbered, and with no text above it.
+
+    One that heads the page, centred, need not be much larger, nor larger at all where it is set in capitals.
+    """
+    heads = [region for region in regions if region.kind is Kind.HEADING or _is_high_title(region, regions, body)]
     if page.number != 1 or not heads or any(region.kind is Kind.TITLE for region in regions):
         return regions
     sizes = [size_of(region.lines) for region in heads]
     title = heads[sizes.index(max(sizes))]
     above = [region for region in regions if region.kind is Kind.TEXT and region.box.y1 <= title.box.y0]
-    large = max(sizes) > 1.35 * body and sizes.count(max(sizes)) == 1
+    centred = abs(title.box.x0 + title.box.x1 - page.width) < 0.1 * page.width
+    if centred and not above and title is heads[0]:
+        in_capitals = _is_capitals(_text(title)) and len(_text(title).split()) > 3
+        large = in_capitals or max(sizes) > 1.15 * body
+    else:
+        large = max(sizes) > 1.35 * body and sizes.count(max(sizes)) == 1
     if not large or depth_of(_text(title)) is not None or any(len(rows_of(each.lines)) > 2 for each in above):
         return regions
     return [replace(region, kind=Kind.TITLE) if region is title else region for region in regions]
+
+
+def _is_high_title(region: Region, regions: Sequence[Region], body: float) -> bool:
+    """Whether what looks like a running head is a title: larger than the text, without a figure, over short lines."""
+    if region.kind is not Kind.HEADER or size_of(region.lines) <= _LARGER * body or re.search(r"\d", _text(region)):
+        return False
+    below = min((x for x in regions if x.box.y0 >= region.box.y1), key=lambda x: x.box.y0, default=None)
+    return below is not None and len(rows_of(below.lines)) < 4
 
 
 def _body_size(regions: Sequence[Region], page: Page) -> float:
@@ -64,19 +84,31 @@ def _body_size(regions: Sequence[Region], page: Page) -> float:
 def _settled(region: Region, regions: Sequence[Region], page: Page, body: float) -> Region:
     kind = region.kind
     text = _text(region)
-    if kind is Kind.TEXT and len(region.lines) > 1 and all(line.mono for line in region.lines):
+    if kind is Kind.TEXT and _is_code(region, text, page):
         kind = Kind.CODE
     elif kind is Kind.TABLE and _has_leaders(region):
         kind = Kind.LIST
     elif kind in (Kind.TEXT, Kind.HEADING, Kind.TITLE) and _CAPTION.match(text) and len(rows_of(region.lines)) <= 4:
         kind = Kind.CAPTION
-    elif kind in (Kind.TEXT, Kind.CAPTION) and _is_heading(region, text, page, body):
+    elif _may_be_heading(kind, text) and _is_heading(region, text, page, body):
         kind = Kind.HEADING
     elif _is_only_text(region, text, body):
         kind = Kind.TEXT
     elif kind in (Kind.TEXT, Kind.LIST) and _is_footnote(region, text, regions, page, body):
         kind = Kind.FOOTNOTE
     return replace(region, kind=_furniture(region, kind, text, regions, page))
+
+
+def _may_be_heading(kind: Kind, text: str) -> bool:
+    return kind in (Kind.TEXT, Kind.CAPTION) or (kind is Kind.LIST and _DOTTED.match(text) is not None)
+
+
+def _is_code(region: Region, text: str, page: Page) -> bool:
+    """Typewriter lines; one alone only where the page is not a typewriter's and the line is no address."""
+    if not region.lines or not all(line.mono for line in region.lines):
+        return False
+    shows_code = _CODE.search(text) is not None and "://" not in text and "@" not in text
+    return len(region.lines) > 1 or (shows_code and 2 * sum(line.mono for line in page.lines) < len(page.lines))
 
 
 def _has_leaders(region: Region) -> bool:
@@ -106,8 +138,19 @@ def _is_heading(region: Region, text: str, page: Page, body: float) -> bool:
         return False
     bold_body = sum(len(line.text) for line in page.lines if line.bold) > 0.4 * sum(len(x.text) for x in page.lines)
     weighty = all(line.bold for line in region.lines) and not bold_body and size_of(region.lines) >= 0.95 * body
-    return (
-        (large or weighty) and len(text) < 120 and len(page.lines) > len(region.lines) and not _is_label(region, page)
+    alone = len(page.lines) > len(region.lines) and not _is_label(region, page) and not _ends_clause(region, page)
+    return (large or weighty) and len(text) < 120 and alone
+
+
+def _ends_clause(region: Region, page: Page) -> bool:
+    """Whether the line right above breaks off at a comma, as a long address does."""
+    size = size_of(region.lines)
+    return any(
+        line.text.endswith(",")
+        and 0 <= region.box.y0 - line.box.y1 + 0.3 * size < size
+        and min(line.box.x1, region.box.x1) > max(line.box.x0, region.box.x0)
+        and abs(line.size - size) < 0.6
+        for line in page.lines
     )
 
 
@@ -200,7 +243,7 @@ def _is_aside(region: Region, page: Page) -> bool:
 def _parted(region: Region) -> list[Region]:
     """The region, and a numbered line in italics or bold that is its first or last, as regions of their own."""
     rows = rows_of(region.lines)
-    if columns := _columns(region, rows):
+    if columns := _columns(region, rows) or _code_and_result(region):
         return columns
     if region.kind is not Kind.TEXT or len(rows) < 3:
         return [region]
@@ -224,6 +267,17 @@ def _columns(region: Region, rows: Sequence[Sequence[Line]]) -> list[Region]:
     if gap < 2 * size or any(sum(each) / len(each) < 7 * size for each in widths):
         return []
     return [_with_lines(region, [[row[side]] for row in rows]) for side in (0, 1)]
+
+
+def _code_and_result(region: Region) -> list[Region]:
+    """A listing and what stands to its right in other type, as manuals show what a program does; none where it is not
+    so."""
+    code, other = [x for x in region.lines if x.mono], [x for x in region.lines if not x.mono]
+    if region.kind is not Kind.TEXT or len(rows_of(code)) < 2 or not other:
+        return []
+    if min(line.box.x0 for line in other) - max(line.box.x1 for line in code) < size_of(code):
+        return []
+    return [_with_lines(region, [code]), _with_lines(region, [other])]
 
 
 def _without_running_head(regions: Sequence[Region], page: Page) -> list[Region]:

@@ -18,6 +18,8 @@ _DASH = re.compile(r"([-–—*+])(?:\s+|$)")
 _NUMBER = re.compile(r"([0-9]{1,3})([.)])(?:\s+|$)")
 _REFERENCE = re.compile(r"\[([0-9]{1,3})\]\s*(?=\S)")
 _LETTERED = re.compile(r"\(?(?:[a-zA-Z]|[ivx]{1,5}|[0-9]{1,2})\)\s+")
+_ITEM_END = re.compile(r"[.!?)\]/0-9]\s*$")
+_HIGH = 100  # a number that no list in the middle of a column starts with; pages and years are higher
 LEADERS = re.compile(r"(?:\s*[.·…]\s*){4,}(?=[0-9ivxlc]+\s*$)")
 
 
@@ -76,11 +78,15 @@ def items_of(text: str, indents: Sequence[float | None], seen: Mapping[str, int]
     """
     groups: list[tuple[_Start | None, float, list[str]]] = []
     starts: list[_Start] = []
-    each_line = any(LEADERS.search(line) for line in text.splitlines())
-    for line, indent in zip(text.splitlines(), indents, strict=True):
+    lines = text.splitlines()
+    each_line = any(LEADERS.search(line) for line in lines)
+    outdented = _outdented(lines, indents, tolerance)
+    for at, (line, indent) in enumerate(zip(lines, indents, strict=True)):
         if not line.strip():
             continue
-        start = _start_of(line.strip(), starts) or (_Start("", "", line.strip()) if each_line else None)
+        start = _start_of(line.strip(), starts, is_first=not groups)
+        if start is None and (each_line or at in outdented):
+            start = _Start("", "", line.strip())
         edge = float(len(line) - len(line.lstrip())) * tolerance if indent is None else indent
         if start is not None:
             starts.append(start)
@@ -91,20 +97,33 @@ def items_of(text: str, indents: Sequence[float | None], seen: Mapping[str, int]
             groups.append((None, edge, [line]))
     marked = [(start, edge) for start, edge, _ in groups if start is not None]
     depths = iter(_depths([start.style for start, _ in marked], [edge for _, edge in marked], tolerance))
-    return tuple(
+    items = (
         Item(_tidy(join_lines(lines, seen)), start.number, next(depths))
         if start
         else Item(join_lines(lines, seen), marked=False)
         for start, _, lines in groups
     )
+    return tuple(item if item.text else Item(item.number, depth=item.depth) for item in items)
 
 
-def _start_of(line: str, earlier: Sequence[_Start]) -> _Start | None:
+def _outdented(lines: Sequence[str], indents: Sequence[float | None], tolerance: float) -> frozenset[int]:
+    """The lines that start an item with no more of a sign than that the others are indented, as in bibliographies."""
+    edges = [indent for indent in indents if indent is not None]
+    if not edges or len(edges) < len(lines) or any(_start_of(line.strip(), ()) for line in lines):
+        return frozenset()
+    left = min(edges)
+    starts = [at for at, edge in enumerate(edges) if edge - left <= tolerance]
+    ends_before = all(_ITEM_END.search(lines[at - 1]) for at in starts[1:])
+    return frozenset(starts if starts[0] == 0 and len(starts) < len(lines) and ends_before else ())
+
+
+def _start_of(line: str, earlier: Sequence[_Start], is_first: bool = True) -> _Start | None:
     if match := _GLYPH.match(line) or _DASH.match(line):
         style = match[1] if match[1] not in "-–—" else "-"
         return _Start(style, "", line[match.end() :])
     if match := _NUMBER.match(line):
-        return _Start(match[2], match[1] + match[2], line[match.end() :]) if _in_sequence(match, earlier) else None
+        starts = _in_sequence(match, earlier, is_first)
+        return _Start(match[2], match[1] + match[2], line[match.end() :]) if starts else None
     if match := _REFERENCE.match(line):
         return _Start("[]", "", line)
     if match := _LETTERED.match(line):
@@ -112,11 +131,13 @@ def _start_of(line: str, earlier: Sequence[_Start]) -> _Start | None:
     return None
 
 
-def _in_sequence(match: re.Match[str], earlier: Sequence[_Start]) -> bool:
+def _in_sequence(match: re.Match[str], earlier: Sequence[_Start], is_first: bool) -> bool:
     """Whether a number at a line start goes on a list. Else a wrapped sentence just happens to break there."""
     numbers = [int(start.number[:-1]) for start in earlier if start.style == match[2]]
-    number = int(match[1])
-    return not numbers or number == 1 or any(number - 2 <= each < number for each in numbers)
+    number, alone = int(match[1]), match.end() == len(match.string)
+    if number == 1 or any(number - 2 <= each < number for each in numbers):
+        return True
+    return not numbers and (is_first or (number < _HIGH and not alone))
 
 
 def _depths(styles: Sequence[str], edges: Sequence[float], tolerance: float) -> list[int]:

@@ -29,6 +29,7 @@ from gravityocr_cli.elements import (
 )
 from gravityocr_cli.hyphens import SOFT_HYPHEN
 from gravityocr_cli.inline import Run, Runs, outside
+from gravityocr_cli.inlinemath import maths_in
 from gravityocr_cli.lists import Item
 from gravityocr_cli.pipes import to_pipes
 from gravityocr_cli.settings import Math, Tables
@@ -39,12 +40,9 @@ _TAG_OPENS = re.compile(r"<(?=[a-zA-Z/!?])")
 _ENTITY = re.compile(r"&(?=#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[a-zA-Z][a-zA-Z0-9]{1,31};)")
 _RUN = re.compile(r"\*+|_+|~+")
 _BLOCK_START = re.compile(
-    r"(?P<at>)(?:#{1,6}(?=\s|$)|[>|]|[-+*](?=\s|$)|\[[ xX]\](?=\s|$)|\[[^\]]*\]:|`{3}|~{3}|([-_*])(?:\s*\2){2,}\s*$)"
+    r"(?P<at>)(?:#{1,6}(?=\s|$)|[>|]|[-+*](?=\s|$)|\[[^\]]*\]:|`{3}|~{3}|([-_*])(?:\s*\2){2,}\s*$)"
     r"|[0-9]{1,9}(?P<after>)[.)](?=\s|$)"
 )
-_MATH = re.compile(r"(?<![\\$a-zA-Z0-9])(\$\$(?!\$)([^$]+)\$\$(?!\$)|\$(?![\s$])([^$]*[^\s$\\])\$(?![0-9$]))")
-_COMMAND = re.compile(r"\\(?:[a-zA-Z]+|[^a-zA-Z\s])")
-_GROUP = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def _stands_alone(text: str, start: int, end: int, runs: Runs) -> bool:
 def _marked(field: str, value: str | int | bool, body: str, literal: str, alone: bool) -> str:
     match field:
         case "link":
-            return f"[{body}]({_destination(str(value))})"
+            return f"[{body}]({_address(str(value))})"
         case "bold":
             return f"**{body}**" if alone else f"<b>{body}</b>"
         case "italic":
@@ -245,41 +243,10 @@ def _acting_marks(text: str) -> Iterator[int]:
         yield from (at for at, each in enumerate(text) if each == "`")
 
 
-def maths_in(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each piece of inline mathematics, dollars included."""
-    at = 0
-    while match := _MATH.search(text, at):
-        if _is_math(match[2] or match[3]):
-            yield match.span()
-            at = match.end()
-        else:
-            at = match.start() + 1  # its second dollar may be another's first
-
-
 def _acting_dollars(text: str) -> Iterator[int]:
     """A dollar alone is a dollar. Two in a paragraph pair in one reader or another."""
     dollars = [at for at, each in enumerate(text) if each == "$"]
     return iter(dollars if len(dollars) > 1 else [])
-
-
-def _is_math(content: str) -> bool:
-    """Whether what stands between dollars is LaTeX and not a price list.
-
-    With commands and groups taken out, mathematics has no words left: a run of letters longer than a function's name
-    says that the dollars are money or a shell's. Without any sign of LaTeX only single letters and numbers pass.
-    """
-    if "`" in content:
-        return False
-    commands = re.search(r"\\[a-zA-Z]", content) is not None
-    bare = _COMMAND.sub(" ", content)
-    while (shorter := _GROUP.sub(" ", bare)) != bare:
-        bare = shorter
-    longest = max((len(run) for run in re.findall(r"[^\W\d_]+", bare)), default=0)
-    if commands:
-        return longest <= 3
-    if re.search(r"[_^{]", content):
-        return longest <= 2
-    return longest <= 1 and re.match(r"[\w(\[|+\-−.<>=≤≥±~]", content) is not None
 
 
 def _escape_heading(text: str, runs: Runs, math: Math) -> str:
@@ -330,9 +297,12 @@ def _alt(caption: str) -> str:
 
 def _destination(path: str) -> str:
     """A relative path as a link target that no normalisation changes."""
-    if not unicodedata.is_normalized("NFC", path):
-        return quote(path)
-    return re.sub(r"[\s()<>\\%\"]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), path)
+    return _address(path.replace("%", "%25")) if unicodedata.is_normalized("NFC", path) else quote(path)
+
+
+def _address(target: str) -> str:
+    """A link target; what is encoded in it stays so."""
+    return re.sub(r"[\s()<>\\\"]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), target)
 
 
 def _in_comment(reason: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gravityocr_cli.document import Style
-from gravityocr_cli.elements import Aside, Element, ItemList, Note, Paragraph
+from gravityocr_cli.elements import Aside, Element, Heading, ItemList, Note, Paragraph
 from gravityocr_cli.inline import Run, Runs
 
 _NOTE_START = re.compile(r"(?:([0-9]{1,3})[.)]?\s*|\[([0-9]{1,3})\]\s*|([*†‡§¶∗¹²³⁴-⁹]+)\s*)(?=\S)")
@@ -17,6 +17,9 @@ _SUPERIORS = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹⁰∗", "1234567890*")
 _MARKED = re.compile(  # marks that show in the text itself: daggers, superior figures, what a model writes for them
     r"(?<=\S)(?:[†‡¶]+|[¹²³⁴⁵⁶⁷⁸⁹⁰]+|\$\s*\{?\s*\}?\^\s*\{?\s*(?:[0-9]{1,3}|\\dagger|\\ddagger|\*)\s*\}?\s*\$|<sup>[^<]{1,3}</sup>)"
 )
+_EACH_MARK = re.compile(r"[^\s,;]+")  # authors may have several
+_WORD_BEFORE = re.compile(r"(?:(?:^|\s)[^\W\d_]{2}|[^\W\d_]{3}|[.,;:!?”\"’')\]]|[\u3000-\u9fff])$")
+_PROSE = 200  # letters: what is longer is no line of authors
 
 
 def notes_in(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -63,11 +66,12 @@ def with_links(
     linked = list(elements)
     ends: list[Element] = []
     for mark, note in notes:
-        label = labels.take(mark, page) if mark and any(_places(each, mark) for each in linked) else ""
-        if not label:
+        found = [(prose, -at) for at, each in enumerate(linked) for prose, _, _ in _places(each, mark)] if mark else []
+        if not found:
             ends.append(note)
             continue
-        at = next(index for index, each in enumerate(linked) if _places(each, mark))
+        at = -max(found)[1]
+        label = labels.take(mark, page)
         linked[at] = _referring(linked[at], mark, label)
         start = _NOTE_START.match(note.text)
         cut = start.end() if start else 0
@@ -76,26 +80,31 @@ def with_links(
     return linked + ends
 
 
-def _places(element: Element, mark: str) -> list[tuple[int, int]]:
+_Place = tuple[bool, int, int]  # whether it stands in prose; start, end
+
+
+def _places(element: Element, mark: str) -> list[_Place]:
     """Where the element's text has the mark as a reference."""
     if isinstance(element, ItemList):
         return [place for item in element.items for place in _marks(item.text, item.runs, mark)]
-    return _marks(element.text, element.runs, mark) if isinstance(element, Paragraph) else []
+    return _marks(element.text, element.runs, mark) if isinstance(element, Paragraph | Heading) else []
 
 
-def _marks(text: str, runs: Runs, mark: str) -> list[tuple[int, int]]:
+def _marks(text: str, runs: Runs, mark: str) -> list[_Place]:
     raised = [
-        (run.start, run.end)
+        (run.start + each.start(), run.start + each.end())
         for run in runs
-        if run.style.script == 1
-        and not run.style.note
-        and run.start > 0
-        and text[run.start : run.end].strip().translate(_SUPERIORS) == mark
+        if run.style.script == 1 and not run.style.note and run.start > 0
+        for each in _EACH_MARK.finditer(text[run.start : run.end])
+        if each[0].translate(_SUPERIORS) == mark
         and (not mark.isdecimal() or not text[: run.start].rstrip()[-1:].isdecimal())  # 10 with a raised 6 is a power
     ]
     shown = [match.span() for match in _MARKED.finditer(text) if _shown_mark(match[0]) == mark]
     taken = {run.start for run in runs if run.style.note}
-    return raised or [place for place in shown if place[0] not in taken]
+    places = raised or [place for place in shown if place[0] not in taken]
+    # A number hangs on a word or on what ends a clause; on a symbol it is a power. Under a title it is an affiliation.
+    hangs = [place for place in places if not mark.isdecimal() or _WORD_BEFORE.search(text[: place[0]].rstrip())]
+    return [(len(text) > _PROSE, start, end) for start, end in hangs]
 
 
 def _shown_mark(text: str) -> str:
@@ -104,19 +113,20 @@ def _shown_mark(text: str) -> str:
 
 
 def _referring(element: Element, mark: str, label: str) -> Element:
-    """The element with its first such mark made a reference."""
+    """The element with its likeliest such mark made a reference."""
     if isinstance(element, ItemList):
         items = list(element.items)
-        at = next(index for index, item in enumerate(items) if _marks(item.text, item.runs, mark))
+        found = [(place[0], -at) for at, item in enumerate(items) for place in _marks(item.text, item.runs, mark)]
+        at = -max(found)[1]
         items[at] = replace(items[at], runs=_with_note(items[at].text, items[at].runs, mark, label))
         return replace(element, items=tuple(items))
-    if isinstance(element, Paragraph):
+    if isinstance(element, Paragraph | Heading):
         return replace(element, runs=_with_note(element.text, element.runs, mark, label))
     return element
 
 
 def _with_note(text: str, runs: Runs, mark: str, label: str) -> Runs:
-    start, end = _marks(text, runs, mark)[0]
+    _, start, end = max(_marks(text, runs, mark), key=lambda place: (place[0], -place[1]))
     kept: list[Run] = []
     for run in runs:
         if run.end <= start or run.start >= end:

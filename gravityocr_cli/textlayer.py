@@ -9,26 +9,31 @@ draft.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gravityocr_cli.document import PLAIN, Box, Line, Link, Span, Style
+from gravityocr_cli.document import PLAIN, Box, Line, Link, Span, Style, Tick
+from gravityocr_cli.hyphens import is_wide
 
 UNSOUND = "\ufffd"
 _PAINTED = 16 | 8 | 32  # filled, stroked or clipped: the bits of a span's `char_flags` that leave marks on the page
 _BOLD, _MONO, _ITALIC = 16, 8, 2  # bits of a span's `flags`
 _BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|cmssbx|-bd|demi", re.IGNORECASE)
 _ITALIC_NAME = re.compile(r"italic|oblique|cmti|cmsl|slanted", re.IGNORECASE)
+_MONO_NAME = re.compile(r"typewriter|mono(?!type)|courier|(?:cm|sf|ec)tt\d|consol|menlo|inconsolata", re.IGNORECASE)
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|cmbsy|msam|msbm|euf|eus|mtmi|mtsy|math|symbol|rsfs|stix", re.IGNORECASE)
 _ACCENTS = dict(
     zip("`´ˆ˜¨¯˘˙˚ˇ˝¸˛", "\u0300\u0301\u0302\u0303\u0308\u0304\u0306\u0307\u030a\u030c\u030b\u0327\u0328", strict=True)
 )
 _ACCENTS[UNSOUND] = ""
+_STROKE = "\u0338"
 Corners = tuple[float, float, float, float]  # left, top, right, bottom
+_BLANK = 0.15  # of the font size: the gap that MuPDF takes for a blank
+_SYMBOL = 8  # letters of a line that may be one symbol with its index
 CONTRAST = 24  # grey levels between a glyph and its ground; less is not readable (white on white, covered text)
 
 
@@ -51,9 +56,38 @@ def lines_of(
             line = _line_of(raw_line, hidden, links)
             if hidden and line is not None:  # the fonts of an OCR layer say nothing about the picture
                 line = Line(line.box, line.text, line.size)
-            if line is not None and _inside(line.box, page) and _has_contrast(line.box, pixels, dpi):
+            if line is not None and _holds(page, line.box) and _has_contrast(line.box, pixels, dpi):
                 lines.append(line)
     return tuple(lines)
+
+
+def with_ticks(lines: Sequence[Line], ticks: Sequence[Tick]) -> tuple[Line, ...]:
+    """The lines, each check box of a form as `[x]` or `[ ]` beside its label instead of whatever glyph it shows."""
+    kept = [line for line in lines if not any(_holds(tick.box, line.box) for tick in ticks)]
+    for tick in ticks:
+        mark, reach = "[x]" if tick.on else "[ ]", 2.5 * tick.box.height
+        row = [line for line in kept if line.box.y0 < (tick.box.y0 + tick.box.y1) / 2 < line.box.y1]
+        right = min((x for x in row if 0 <= x.box.x0 - tick.box.x1 + 2 < reach), key=lambda x: x.box.x0, default=None)
+        left = max((x for x in row if 0 <= tick.box.x0 - x.box.x1 + 2 < reach), key=lambda x: x.box.x1, default=None)
+        if label := right or left:
+            kept[kept.index(label)] = _marked(label, mark, tick.box, before=label is right)
+        else:
+            kept.append(Line(tick.box, mark, tick.box.height))
+    return tuple(kept)
+
+
+def _marked(line: Line, mark: str, box: Box, before: bool) -> Line:
+    hull = _hull((each.x0, each.x1, line.box.y0, line.box.y1) for each in (line.box, box))
+    spans = line.spans
+    if before:
+        return replace(line, box=hull, text=f"{mark} {line.text}", spans=spans and (Span(f"{mark} "), *spans))
+    return replace(line, box=hull, text=f"{line.text} {mark}", spans=spans and (*spans, Span(f" {mark}")))
+
+
+def _holds(outer: Box, inner: Box) -> bool:
+    """Whether the middle of a box lies in another."""
+    x, y = (inner.x0 + inner.x1) / 2, (inner.y0 + inner.y1) / 2
+    return outer.x0 <= x <= outer.x1 and outer.y0 <= y <= outer.y1
 
 
 def draft_of(lines: Sequence[Line]) -> str | None:
@@ -109,8 +143,11 @@ def _line_of(raw_line: dict[str, Any], hidden: bool, links: Sequence[Link]) -> L
     for _, span in letters:
         sizes[round(span["size"], 1)] += 1
         bold += _is_bold(span)
-        mono += bool(span["flags"] & _MONO)
+        mono += _is_mono(span)
     size, _ = sizes.most_common(1)[0]
+    first = round(letters[0][1]["size"], 1)
+    if len(letters) <= _SYMBOL and 0.5 * first < size < 0.85 * first:
+        size = first  # a symbol whose index is longer than itself
     if all(char["bbox"][2] - char["bbox"][0] < 0.02 * size for char, _ in letters):
         seen = _without_made_up_blanks(seen, size)
     spans = _spans_of(seen, size, raw_line, links)
@@ -118,7 +155,7 @@ def _line_of(raw_line: dict[str, Any], hidden: bool, links: Sequence[Link]) -> L
     if not text:
         return None
     styled = spans if any(span.style != PLAIN for span in spans) else ()
-    return Line(box, text, size, 2 * bold > sizes.total(), 2 * mono > sizes.total(), styled)
+    return Line(box, text, size, 2 * bold > sizes.total(), 5 * mono > 4 * sizes.total(), styled)
 
 
 def _without_made_up_blanks(seen: Sequence[dict[str, Any]], size: float) -> list[dict[str, Any]]:
@@ -149,7 +186,8 @@ def _spans_of(
         for char in span["chars"]
     ]
     spans: list[Span] = []
-    for letter in _joined_accents(letters):
+    letters = _negated(_joined_accents(letters))
+    for letter in _with_blanks(letters, size) if level else letters:
         own = replace(letter.style, link=_target(letter.box, links)) if links else letter.style
         if spans and (letter.text.isspace() or spans[-1].style == own):
             spans[-1] = replace(spans[-1], text=spans[-1].text + letter.text)
@@ -167,6 +205,16 @@ class _Letter:
     style: Style
 
 
+def _with_blanks(letters: Sequence[_Letter], size: float) -> Iterator[_Letter]:
+    """The letters, with the blanks that are seen after mathematical signs: MuPDF makes them up after letters alone."""
+    for at, letter in enumerate(letters):
+        yield letter
+        after = letters[at + 1] if at + 1 < len(letters) else None
+        sign = letter.text > "\u20cf" and not is_wide(letter.text) and not letter.text.isspace()
+        if sign and after and not after.text.isspace() and after.box[0] - letter.box[2] > _BLANK * size:
+            yield _Letter(" ", (letter.box[2], letter.box[1], after.box[0], letter.box[3]), PLAIN)
+
+
 def _style_of(span: dict[str, Any], size: float, baseline: float | None) -> Style:
     """A font that only mathematics uses is neither bold nor italic: its slant is spelling."""
     script = 0
@@ -176,11 +224,15 @@ def _style_of(span: dict[str, Any], size: float, baseline: float | None) -> Styl
     if _MATH_FONT.search(span["font"]):
         return Style(script=script)
     italic = bool(span["flags"] & _ITALIC or _ITALIC_NAME.search(span["font"]))
-    return Style(_is_bold(span), italic, bool(span["flags"] & _MONO), script)
+    return Style(_is_bold(span), italic, _is_mono(span), script)
 
 
 def _is_bold(span: dict[str, Any]) -> bool:
     return bool(span["flags"] & _BOLD or _BOLD_NAME.search(span["font"]))
+
+
+def _is_mono(span: dict[str, Any]) -> bool:
+    return bool(span["flags"] & _MONO or _MONO_NAME.search(span["font"]))
 
 
 def _target(box: Corners, links: Sequence[Link]) -> str:
@@ -199,6 +251,19 @@ def _joined_accents(letters: Iterable[_Letter]) -> list[_Letter]:
         else:
             out[-1] = joined
     return out
+
+
+def _negated(letters: Sequence[_Letter]) -> list[_Letter]:
+    """The letters, a stroke that TeX paints before a sign combined with it (`≠`); in Unicode it would strike out what
+    stands before."""
+    out = list(letters)
+    for at in range(len(out) - 1):
+        sign = next((other for other in range(at + 1, min(at + 3, len(out))) if not out[other].text.isspace()), at)
+        struck = unicodedata.normalize("NFC", out[sign].text + _STROKE)
+        if out[at].text == _STROKE and sign > at and len(struck) == 1:
+            out[at] = replace(out[at], text="")
+            out[sign] = replace(out[sign], text=struck)
+    return [letter for letter in out if letter.text]
 
 
 def _accented(first: _Letter, second: _Letter) -> _Letter | None:
@@ -236,11 +301,6 @@ def _clean(text: str) -> str:
     text = "".join(UNSOUND if unicodedata.category(each) in ("Cc", "Co", "Cn", "Cs") else each for each in text)
     text = re.sub("[\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]", "", text)
     return unicodedata.normalize("NFC", text)
-
-
-def _inside(box: Box, page: Box) -> bool:
-    x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
-    return page.x0 <= x <= page.x1 and page.y0 <= y <= page.y1
 
 
 def _has_contrast(box: Box, pixels: NDArray[np.uint8], dpi: float) -> bool:

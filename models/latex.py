@@ -26,7 +26,7 @@ _SIGNS = (
 SYMBOLS = {f"\\{name}": sign for name, sign in zip((_GREEK + _SIGNS)[::2], (_GREEK + _SIGNS)[1::2], strict=True)}
 
 # Two spellings of one thing: the left is read as the right.
-_SYNONYMS = {
+SYNONYMS = {
     r"\le": r"\leq",
     r"\leqslant": r"\leq",
     r"\ge": r"\geq",
@@ -75,7 +75,7 @@ _SYNONYMS = {
     "*": r"\ast",
     "−": "-",
 }
-_SYNONYMS |= {sign: command for command, sign in SYMBOLS.items()}
+SYNONYMS |= {sign: command for command, sign in SYMBOLS.items()}
 
 # Said to the typesetter, not to the reader: spaces, sizes, upright text, style.
 _SILENT = set(
@@ -91,6 +91,7 @@ _ALIGNMENT = re.compile(
     r"\\(?:begin|end)\s*\{(?:equation|align|aligned|alignat|alignedat|split|gather|gathered|multline|eqnarray|"
     r"displaymath|math|flalign)\*?\}(?:\{\d+\})?"
 )
+_PRIMES = re.compile("['′]+")
 _TOKEN = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\operatorname\*|\\[A-Za-z]+|\\[^A-Za-z]|\S")
 
 
@@ -101,12 +102,11 @@ def tokens(formula: str) -> tuple[str, ...]:
     signs get one spelling; of a sub- and a superscript the subscript comes first.
     """
     formula = _ALIGNMENT.sub(" ", _WITH_ARGUMENT.sub(" ", _NULL_DELIMITER.sub(" ", formula)))
+    formula = _PRIMES.sub(lambda primes: "^{" + r"\prime " * len(primes[0]) + "}", formula)
     spelled: list[str] = []
     for token in _TOKEN.findall(formula):
-        if token in "'′":
-            spelled += ["^", r"\prime"]
-        elif token not in _SILENT:
-            spelled.append(_SYNONYMS.get(token, re.sub(r"\s", "", token)))
+        if token not in _SILENT:
+            spelled.append(SYNONYMS.get(token, re.sub(r"\s", "", token)))
     return tuple(token for token in _subscript_first(spelled) if token not in "{}")
 
 
@@ -144,11 +144,11 @@ def _closing(spelled: Sequence[str]) -> list[int]:
     return close
 
 
-_FUNCTIONS = (
+FUNCTIONS = (
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth log ln lg exp lim limsup liminf sup inf max min "
     "det dim ker deg gcd arg hom Pr mod"
 ).split()
-_PLAIN = {f"\\{name}": name for name in _FUNCTIONS} | {
+_PLAIN = {f"\\{name}": name for name in FUNCTIONS} | {
     r"\bmod": "mod",
     r"\{": "{",
     r"\}": "}",
@@ -187,7 +187,7 @@ def to_unicode(formula: str) -> str:
         word = token[0] == "\\" and token[1:].isalpha()
         known = _PLAIN.get(token)
         if known is None:
-            name = _SYNONYMS.get(token, token) if word or token == r"\|" else token
+            name = SYNONYMS.get(token, token) if word or token == r"\|" else token
             known = SYMBOLS.get(name, "" if name[0] == "\\" else name)
         out.append(known)
         letter_command = word and token not in _PLAIN and (known == "" or known.isalpha())

@@ -1,13 +1,17 @@
 """Cases 7 to 10, 19 and 25 to 27: headings and tables."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pymupdf
 import pytest
 from cases.conftest import LOREM, Convert, new_page, paragraphs
+from cli.conftest import FakeEngine, markdown_of
 
 from gravityocr_cli.tables import rows_from_html
+from gravityocr_models.records import Crop, Decoded
 
 
 def grid(
@@ -109,6 +113,27 @@ def test_case_25_a_contents_page_with_leaders(converted: Convert) -> None:
     assert sum(f"Chapter of things ... {10 * index + 3}" in markdown for index in range(12)) == 12
 
 
+def test_case_25_a_row_of_sixty_equal_cells(converted: Convert) -> None:
+    document, page = new_page(1500, 400)
+    words(page, 60)
+    grid(page, 72, 150, [["7"] * 60, ["8"] * 60], 22)
+    markdown = converted(document)
+    assert [markdown.count(figure) for figure in "78"] == [60, 60]
+
+
+def test_case_25_an_answer_that_was_cut_is_no_answer(tmp_path: Path) -> None:
+    class Runaway(FakeEngine):
+        def read(self, crops: Sequence[Crop], **options: Any) -> list[Decoded]:
+            return [replace(answer, truncated=True) for answer in super().read(crops, **options)]
+
+    document, page = new_page()
+    grid(page, 72, 150, [["7"] * 6, ["7"] * 6], 60)
+    document.save(tmp_path / "cells.pdf")
+    markdown = markdown_of(tmp_path / "cells.pdf", Runaway("<table><tr>" + "<td>7" * 900), text_layer="off")
+    assert "not read (the answer ran into the token limit)" in markdown
+    assert "7" not in markdown
+
+
 def test_case_25_a_table_of_ninety_rows(converted: Convert) -> None:
     document, page = new_page(612, 1500)
     words(page, 60)
@@ -136,6 +161,28 @@ def test_case_26_spans_in_the_header(converted: Convert) -> None:
         [("North", 1, 1), ("1", 1, 1), ("2", 1, 1), ("3", 1, 1)],
     ]
     assert "border" not in markdown
+
+
+def test_case_26_spans_from_the_ruling(converted: Convert) -> None:
+    """The same with the text layer: the lines between the cells tell."""
+    document, page = new_page()
+    words(page, 100, 3)
+    heads = [(0, 0, 1, 3, "Place"), (1, 0, 3, 1, "Harvest"), (1, 1, 1, 2, "2020"), (2, 1, 2, 1, "later"),
+             (2, 2, 1, 1, "2021"), (3, 2, 1, 1, "2022")]  # fmt: skip
+    body = [(x, 3 + y, 1, 1, f"{name}{x}") for y, name in enumerate(("a", "b", "c")) for x in range(4)]
+    for x, y, columns, rows, text in [*heads, *body]:
+        box = pymupdf.Rect(72 + 90 * x, 200 + 20 * y, 72 + 90 * (x + columns), 200 + 20 * (y + rows))
+        page.draw_rect(box, width=0.7)
+        left = (box.x0 + box.x1 - pymupdf.get_text_length(text, fontsize=10)) / 2
+        page.insert_text((left, (box.y0 + box.y1) / 2 + 4), text, fontsize=10)
+    table = next(part for part in paragraphs(converted(document)) if part.startswith("<table>"))
+    found = rows_from_html(table)
+    assert [[(cell.content, cell.columns, cell.rows) for cell in row] for row in found[:3]] == [
+        [("Place", 1, 3), ("Harvest", 3, 1)],
+        [("2020", 1, 2), ("later", 2, 1)],
+        [("2021", 1, 1), ("2022", 1, 1)],
+    ]
+    assert [[cell.content for cell in row] for row in found[3:]] == [[f"{n}{x}" for x in range(4)] for n in "abc"]
 
 
 HEAD = ("Name", "Size", "Cost", "Note")

@@ -1,8 +1,10 @@
-"""Cases 2 to 6 and 32: what is read after what."""
+"""Cases 2 to 6, 19 and 32: what is read after what, and which way up."""
 
+import re
 from typing import Any
 
 import pymupdf
+import pytest
 from cases.conftest import LOREM, Convert, new_page
 
 Box = tuple[float, float, float, float]
@@ -82,6 +84,48 @@ def test_case_06_the_chapter_head_comes_first(converted: Convert) -> None:
     markdown = converted(document)
     assert in_order(markdown, "Chapter 2", "2.1 A", "Body0", "2.2 A", "Body1")
     assert [line.split(" ")[0] for line in markdown.split("\n") if line.startswith("#")] == ["##", "###", "###"]
+
+
+ROWS = [["Name", "Count", "Share"], ["alpha", "12", "0.5"], ["beta", "7", "0.3"], ["gamma", "5", "0.2"]]
+
+
+@pytest.mark.parametrize("rotate", [90, 270])
+def test_case_19_a_table_on_its_side(converted: Convert, rotate: int) -> None:
+    """Text matrix 0 1 -1 0 (or 0 -1 1 0) on an upright page: rows run up (or down) the page."""
+    document, page = new_page()
+    page.insert_text((72, 150), "The table below stands on its side.", fontsize=10)
+    way = -1 if rotate == 90 else 1
+    x, y = (220, 560) if rotate == 90 else (340, 200)
+    for row, cells in enumerate(ROWS):
+        for column, cell in enumerate(cells):
+            place = (x - way * (30 * row + 18), y + way * (120 * column + 8))
+            page.insert_text(place, cell, fontsize=10, rotate=rotate)
+    for row in range(5):
+        page.draw_line((x - way * 30 * row, y), (x - way * 30 * row, y + way * 360))
+    page.insert_text((72, 640), "This sentence comes after it.", fontsize=10)
+    markdown = converted(document, tables="html")
+    assert in_order(markdown, "The table below", "<table>", "This sentence")
+    rows = re.findall("<tr>(.*?)</tr>", markdown)
+    assert [re.findall("<t[dh]>(.*?)</t[dh]>", row) for row in rows] == ROWS
+
+
+@pytest.mark.parametrize("rotation", [90, 270])
+def test_case_19_a_page_shown_on_its_side(converted: Convert, rotation: int) -> None:
+    document, page = new_page()
+    fill(page, (60, 80, 290, 300), "LeftColumn")
+    fill(page, (320, 80, 550, 300), "RightColumn")
+    page.set_rotation(rotation)
+    assert in_order(converted(document), "LeftColumn", "RightColumn")
+
+
+def test_labels_that_stand_on_their_side_in_a_drawing_are_no_table(converted: Convert) -> None:
+    document, page = new_page()
+    fill(page, (72, 80, 540, 140), "Upright")
+    page.draw_rect((100, 200, 500, 500))
+    for index in range(8):
+        page.draw_rect((130 + 45 * index, 480 - 30 * index, 150 + 45 * index, 500), fill=(0.2, 0.3, 0.7))
+        page.insert_text((145 + 45 * index, 570), f"label {index}", fontsize=9, rotate=90)
+    assert "<table>" not in converted(document, tables="html")
 
 
 def test_case_32_vertical_columns_are_read_from_the_right(converted: Convert) -> None:

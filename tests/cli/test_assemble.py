@@ -104,6 +104,19 @@ def test_what_ends_a_paragraph() -> None:
     assert len(shown([stops], [block(Kind.TEXT, "lower.", page=2)])) == 2
 
 
+def test_before_a_name_or_a_bracket_the_setting_tells() -> None:
+    def lines(x0: float, top: float, right: float = 290) -> tuple[Line, ...]:
+        rows = ((x0, top, right), (72, top + 14, 290))
+        return tuple(Line(Box(left, y, end, y + 10), "x" * 30, 10) for left, y, end in rows)
+
+    first = block(Kind.TEXT, "in reference by the group of Ann\nand the late Bob", 600, lines=lines(72, 600))
+    for second in ("Writer et al. say.\nIt is so.", "(see there).\nIt is so."):
+        flush = block(Kind.TEXT, second, page=2, lines=lines(72, 72))
+        indented = block(Kind.TEXT, second, page=2, lines=lines(84, 72))
+        assert len(shown([first], [flush])) == 1
+        assert len(shown([first], [indented])) == 2
+
+
 def test_cjk_paragraph_goes_on_where_the_setting_says_so() -> None:
     def lines(x0: float, top: float) -> tuple[Line, ...]:
         return (Line(Box(x0, top, 290, top + 10), "行" * 20, 10), Line(Box(72, top + 14, 290, top + 24), "行" * 21, 10))
@@ -257,3 +270,37 @@ def test_an_open_end_is_not_held_for_ever() -> None:
     first = next(assemble(pages()))
     assert isinstance(first, Paragraph)
     assert taken < 6
+
+
+def test_the_bibliography_is_a_list_up_to_the_next_heading() -> None:
+    one = [block(Kind.HEADING, "6. References"), block(Kind.TEXT, "Ann, B. 2007a On crabs. J. Crabs 3, 1.", 120)]
+    two = [
+        block(Kind.TEXT, "Bob, C. 1999 On fish.", page=2),
+        block(Kind.TEXT, "Received yesterday.", 120, page=2),
+        block(Kind.HEADING, "Appendix", 300, page=2),
+        block(Kind.TEXT, "Since 2001.", 400, page=2),
+    ]
+    assert shown(one, two) == [
+        "## 6. References",
+        "- Ann, B. 2007a On crabs. J. Crabs 3, 1.",
+        "- Bob, C. 1999 On fish.",
+        "Received yesterday.",
+        "## Appendix",
+        "Since 2001.",
+    ]
+
+
+def test_what_hangs_under_an_unfinished_item_is_its_rest() -> None:
+    first = block(Kind.LIST, "[1] Ann, B., Bob, C.,", 100)
+    rest = block(Kind.LIST, "Dora, E. On crabs.", 114, (84.0, 290.0))
+    assert shown([first, rest]) == ["- [1] Ann, B., Bob, C., Dora, E. On crabs."]
+
+
+def test_what_breaks_off_within_a_word_waits_for_its_rest() -> None:
+    first = block(Kind.TEXT, "They speak of bal-", 600)
+    note = block(Kind.TEXT, "Signed networks have weights.", 700)
+    assert shown([first, note], [block(Kind.TEXT, "ance alone.", page=2)]) == [
+        "They speak of balance alone.",
+        "Signed networks have weights.",
+    ]
+    assert shown([first, note], [block(Kind.HEADING, "Next", page=2)])[0] == "They speak of bal-"

@@ -87,7 +87,7 @@ def test_bulleted_text_is_a_list() -> None:
         ("y = f (3)", "y = f (3)"),
         ("y = f(3)", "y = f(3)"),
         ("y = \\Gamma (3)", "y = \\Gamma (3)"),
-        ("x \\tag{1} (2)", "x \\tag{1} (2)"),
+        ("x \\tag{1} (2)", "x (2) \\tag{1}"),
         ("$$$$", ""),
     ],
 )
@@ -136,3 +136,13 @@ def test_indented_rows_start_paragraphs() -> None:
     )
     made = block_of(Region(1, 0, Kind.TEXT, Box(50, 100, 300, 180), rows), "\n".join(texts))
     assert [part.split("\n")[0] for part in made.text.split("\n\n")] == ["It ends here", "A new one starts"]
+
+
+def test_rows_under_more_white_start_paragraphs() -> None:
+    def row(y: float, right: float = 380) -> Line:
+        return Line(Box(72, y, right, y + 10), "x", 10)
+
+    text = "We prove the following\nTheorem 1. It holds\nfor all of them."
+    assert content(Kind.TEXT, text, row(0, 200), row(19), row(31)).count("\n\n") == 1
+    assert content(Kind.TEXT, text, row(0), row(19), row(31)).count("\n\n") == 0  # a full row that ends no sentence
+    assert content(Kind.TEXT, text, row(0, 200), row(13), row(26)).count("\n\n") == 0

@@ -1,6 +1,6 @@
 """Cells from where painted lines stand."""
 
-from gravityocr_cli.document import Box, Line
+from gravityocr_cli.document import Box, Line, Span, Style
 from gravityocr_cli.grid import rows_from_lines
 from gravityocr_cli.tables import Rows, width_of
 
@@ -127,3 +127,14 @@ def test_numbers_run_together_are_put_apart() -> None:
         line("b", 10, 20), line("3,333,333 4,444", 85, 20, width=80),
     ]  # fmt: skip
     assert texts(rows_from_lines(lines)) == [["a", "1,000", "2,000"], ["b", "3,333,333", "4,444"]]
+
+
+def test_raised_and_lowered_parts_are_marked() -> None:
+    raised, lowered = Style(script=1), Style(script=-1)
+    spans = (Span("10"), Span("-9", raised), Span(" & H"), Span("2 ", lowered), Span("O"))
+    lines = [
+        Line(Box(10, 0, 60, 10), "10-9 & H2 O", 10.0, spans=spans),
+        line("note", 100, 0), line("a", 10, 20), line("b", 100, 20),
+        line("c", 10, 40), line("d", 100, 40),
+    ]  # fmt: skip
+    assert texts(rows_from_lines(lines))[0] == ["10<sup>-9</sup> &amp; H<sub>2</sub> O", "note"]

@@ -29,6 +29,8 @@ def test_titles() -> None:
     ("texts", "expected"),
     [
         (["IV. METHODS", "A. First", "B. Second", "V. RESULTS", "A. Third"], [2, 3, 3, 2, 3]),
+        (["II. METHODS", "A. First", "1. Small", "2. Small too", "III. RESULTS"], [2, 3, 4, 4, 2]),
+        (["I. Part", "1. Chapter"], [2, 2]),
         (["A. First", "B. Second", "C. Third"], [2, 2, 2]),
         (["H. Letter", "I. Letter too"], [2, 2]),
         (["I. ONE", "1) small"], [2, 4]),
@@ -61,3 +63,10 @@ def test_size_of_is_what_most_characters_have() -> None:
     box = Box(0, 0, 1, 1)
     assert size_of((Line(box, "x", 30), Line(box, "longer", 12.1))) == 12.0
     assert size_of(()) == 0.0
+
+
+def test_names_under_a_title_are_no_headings() -> None:
+    page = [heading("On Crabs", 20, Kind.TITLE), heading("Ann Author", 12), heading("May 2020", 12)]
+    kinds = [block.region.kind for block in Outline().with_headings([*page, heading("Abstract"), heading("More")])]
+    assert kinds == [Kind.TITLE, Kind.TEXT, Kind.TEXT, Kind.HEADING, Kind.HEADING]
+    assert [block.region.kind for block in Outline().with_headings(page)] == [Kind.TITLE, Kind.HEADING, Kind.HEADING]

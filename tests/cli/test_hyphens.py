@@ -28,6 +28,9 @@ def seen(*lines: str) -> Counter[str]:
         (["soft\u00ad", "ware"], "software"),
         (["very nar-", "row col-", "umns"], "very narrow columns"),
         (["see http://a.org/x-", "y for"], "see http://a.org/x-y for"),
+        (["at https://a.org/", "b-core now"], "at https://a.org/b-core now"),
+        (["at https://a.org/", "and elsewhere."], "at https://a.org/ and elsewhere."),
+        (["write to ann@", "a-b.org"], "write to ann@a-b.org"),
         (["文書の変", "換です。", "次の行"], "文書の変換です。次の行"),
         (["使用", "Python 编写"], "使用 Python 编写"),
         (["한국어 문장", "입니다"], "한국어 문장 입니다"),
@@ -51,6 +54,13 @@ def test_chained_compounds_stay_where_their_parts_are_words() -> None:
     words = seen("the art of it", "state")
     assert join("state-of-the-", "art", words) == "state-of-the-art"
     assert join("well-estab-", "lished", words) == "well-established"
+
+
+def test_two_words_of_the_document_are_a_compound() -> None:
+    words = seen("an entropy of every cross section", "the part that comes over")
+    assert join("the cross-", "entropy loss", words) == "the cross-entropy loss"
+    assert join("has over-", "comes here", words) == "has overcomes here"
+    assert join("of cross-", "ings", words) == "of crossings"
 
 
 def test_broken_words_are_no_vocabulary() -> None:

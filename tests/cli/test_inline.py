@@ -52,6 +52,21 @@ def test_a_page_of_typewriter_is_not_code() -> None:
     assert runs_of(["a typed letter"], lines) == [()]
 
 
+def test_the_face_of_a_whole_paragraph_is_no_emphasis() -> None:
+    words = "every word of this long theorem is set in italics and so none of them says anything by it at all"
+    assert runs_of([words], (line(0, (words, ITALIC)),)) == [()]
+    assert shown("Theorem 1.", runs_of(["Theorem 1."], (line(0, ("Theorem 1.", BOLD)),))[0]) == [("Theorem 1.", BOLD)]
+
+
+def test_what_a_style_says_nothing_about_has_none() -> None:
+    lines = (line(0, ("the score (", BOLD), ("srs", Style()), (") [", BOLD), ("?", BOLD), ("] of f", Style())),)
+    text = "the score (srs) [?] of f"
+    assert shown(text, runs_of([text], lines)[0]) == [("the score", BOLD)]
+    lines = (line(0, ("f of x", Style()), ("\u2032", RAISED), (" and ", Style()), ("2", RAISED)),)
+    text = "f of x\u2032 and 2"
+    assert shown(text, runs_of([text], lines)[0]) == [("2", RAISED)]
+
+
 def test_an_accent_of_its_own_does_not_part_from_its_letter() -> None:
     lines = (line(0, ("x", Style()), ("0", Style(script=-1)), ("\u0338", Style()), ("= 1", Style())),)
     text = "x0\u0338= 1"

@@ -43,6 +43,7 @@ def test_headings_that_were_called_text(lines: list[Line]) -> None:
         [line("a few words")],
         [line("Note:", bold=True)],
         [line("1. Apples"), line("2. Pears", y=112)],
+        [line("A. B. Cee, D. Eff, and some others", bold=True), line("(of a place)", y=112)],
     ],
 )
 def test_text_that_stays_text(lines: list[Line]) -> None:
@@ -52,6 +53,11 @@ def test_text_that_stays_text(lines: list[Line]) -> None:
 def test_a_word_of_the_body_is_no_heading() -> None:
     assert kind_of(line("returns:"), kind=Kind.HEADING) is Kind.TEXT
     assert kind_of(line("Results"), kind=Kind.HEADING) is Kind.HEADING
+
+
+def test_a_dotted_number_in_bold_is_no_item() -> None:
+    assert kind_of(line("2.3 Data from the sea", bold=True), kind=Kind.LIST) is Kind.HEADING
+    assert kind_of(line("2. Data from the sea", bold=True), kind=Kind.LIST) is Kind.LIST
 
 
 def test_captions_by_their_label() -> None:
@@ -126,3 +132,46 @@ def test_a_bold_label_beside_its_value_is_no_heading() -> None:
     page = Page(2, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (label, value, *BODY))
     regions = [Region(2, at, Kind.TEXT, each.box, (each,)) for at, each in enumerate((label, value))]
     assert [region.kind for region in settled(regions, page)] == [Kind.TEXT, Kind.TEXT]
+
+
+def first_page(*regions: tuple[Kind, Line]) -> list[Kind]:
+    """Kinds on a first page, over two lines of text."""
+    text = tuple(Line(Box(50, 300 + 12 * i, 550, 310 + 12 * i), "running text " * 5, 10) for i in range(2))
+    lines = (*(line for _, line in regions), *text)
+    page = Page(1, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), lines)
+    given = [Region(1, order, kind, each.box, (each,)) for order, (kind, each) in enumerate(regions)]
+    return [region.kind for region in settled([*given, Region(1, 9, Kind.TEXT, Box(50, 300, 550, 322), text)], page)]
+
+
+def test_what_stands_large_over_a_first_page_is_its_title() -> None:
+    title = line("On the small crabs of the sea", x=230, y=60, size=12)
+    numbered = line("400 ON THE SMALL CRABS. [Ch. XIX.", x=220, y=60, size=12)
+    assert first_page((Kind.HEADER, numbered))[0] is Kind.HEADER
+    assert first_page((Kind.HEADER, title))[0] is Kind.TITLE
+    assert first_page((Kind.HEADING, title))[0] is Kind.TITLE
+    assert first_page((Kind.HEADING, line("ON THE SMALL CRABS OF THE SEA", x=228, y=60)))[0] is Kind.TITLE
+    left = line("1 Introduction", y=200, size=12)
+    assert first_page((Kind.HEADING, title), (Kind.HEADING, left))[:2] == [Kind.TITLE, Kind.HEADING]
+    assert first_page((Kind.HEADER, line("Journal of Crabs, vol. 3", x=240, y=60, size=9)))[0] is Kind.HEADER
+
+
+def test_the_rest_of_an_address_is_no_heading() -> None:
+    address = (Kind.TEXT, line("Observatory, Via Gobetti 93,", y=100, size=12))
+    assert first_page(address, (Kind.TEXT, line("40129 Bologna, Italy", y=113, size=12)))[1] is Kind.TEXT
+    assert first_page((Kind.TEXT, line("40129 Bologna, Italy", y=200, size=12)))[0] is Kind.HEADING
+
+
+def test_a_listing_and_its_result_are_two_regions() -> None:
+    code = [Line(Box(50, 100 + 12 * i, 150, 110 + 12 * i), "\\begin{it}", 10, mono=True) for i in range(3)]
+    result = Line(Box(300, 106, 340, 116), "so it is", 10)
+    page = Page(2, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (*code, result, *BODY))
+    region = Region(2, 0, Kind.TEXT, Box(50, 100, 340, 136), (*code, result))
+    body = Region(2, 1, Kind.TEXT, Box(50, 300, 550, 406), BODY)
+    assert [each.kind for each in settled([region, body], page)] == [Kind.CODE, Kind.TEXT, Kind.TEXT]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("make(all)", Kind.CODE), ("a@b.org (me)", Kind.TEXT), ("plain", Kind.TEXT)]
+)
+def test_a_typewriter_line_alone(text: str, kind: Kind) -> None:
+    assert kind_of(Line(Box(50, 100, 90, 110), text, 10, mono=True)) is kind

@@ -21,6 +21,21 @@ def test_a_number_out_of_sequence_is_text() -> None:
     ]
 
 
+def test_a_number_alone_is_never_lost() -> None:
+    assert items("D. Author. 2016. Pages 265–\n283.") == [("", "D. Author. 2016. Pages 265–283.", 0)]
+    assert items("12.") == [("", "12.", 0)]
+
+
+def test_what_is_not_indented_starts_an_item() -> None:
+    text = "A. Author. 2016. On large\nsystems. In Proc.\nB. Other. 2017.\nC. Third. 2018. On a\nsmaller one."
+    assert [each for _, each, _ in items(text, 72, 82, 72, 72, 82)] == [
+        "A. Author. 2016. On large systems. In Proc.",
+        "B. Other. 2017.",
+        "C. Third. 2018. On a smaller one.",
+    ]
+    assert len(items(text, 82, 72, 72, 72, 72)) == 1  # the first line of a paragraph is
+
+
 def test_bullets_on_two_levels() -> None:  # case 29
     text = "• one\n– inner\n– inner two\n• two"
     expected = [("", "one", 0), ("", "inner", 1), ("", "inner two", 1), ("", "two", 0)]

@@ -155,7 +155,7 @@ def test_nested_list_reads_back_as_nested() -> None:
 
 def test_one_bullet() -> None:
     out = written(block(Kind.LIST, "• a\n• # b\n• [ ] c"))
-    assert out == "- a\n- \\# b\n- \\[ ] c\n"
+    assert out == "- a\n- \\# b\n- [ ] c\n"
 
 
 def test_number_after_bullet_starts_its_own_list() -> None:

@@ -1,7 +1,7 @@
 """Footnotes and the marks that refer to them."""
 
 from gravityocr_cli.document import Box, Kind, Region, Style
-from gravityocr_cli.elements import Aside, Note, Paragraph
+from gravityocr_cli.elements import Aside, Heading, Note, Paragraph
 from gravityocr_cli.inline import Run
 from gravityocr_cli.notes import Labels, notes_in, with_links
 
@@ -29,6 +29,24 @@ def test_a_note_is_linked_to_its_mark() -> None:
 def test_an_exponent_is_no_mark() -> None:
     text = paragraph("near 106 of them", (7, 8))
     assert with_links([text], [("6", Aside("6 By me."))], 1, Labels()) == [text, Aside("6 By me.")]
+
+
+def test_of_several_marks_the_one_on_a_word_in_prose_counts() -> None:
+    prose = paragraph("where E2 is meant and P1 is small, as was shown.1 " + 40 * "Words. ", (7, 8), (23, 24), (48, 49))
+    authors = paragraph("Ann Author1, * and Bob", (10, 14))
+    elements = with_links([authors, prose], [("1", Aside("1 There.")), ("*", Aside("* Mail."))], 1, Labels())
+    first, second, *_ = elements
+    assert isinstance(first, Paragraph)
+    assert isinstance(second, Paragraph)
+    assert [(run.start, run.end, run.style.note) for run in first.runs if run.style.note] == [(13, 14, "*")]
+    assert [(run.start, run.end, run.style.note) for run in second.runs if run.style.note] == [(48, 49, "1")]
+
+
+def test_a_title_may_have_a_note() -> None:
+    title = Heading(1, "On Crabs∗", (Run(8, 9, RAISED),))
+    linked, note = with_links([title], [("*", Aside("∗ Paid by fish."))], 1, Labels())
+    assert linked == Heading(1, "On Crabs∗", (Run(8, 9, Style(note="*")),))
+    assert note == Note("*", "Paid by fish.")
 
 
 def test_a_note_without_a_mark_in_the_text_stays_as_printed() -> None:

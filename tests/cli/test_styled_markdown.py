@@ -129,3 +129,7 @@ def test_a_caption_keeps_its_styles() -> None:
     table = block(Kind.TABLE, "<table><tr><td>1</td></tr></table>")
     written = "".join(write_markdown([(1, [table, caption])]))
     assert written == "**Table 1.** Rate\n\n<table>\n<tr><td>1</td></tr>\n</table>\n"
+
+
+def test_what_is_encoded_in_an_address_stays_so() -> None:
+    assert shown(("here", Style(link="https://a.b/%C3%86 (x)"))) == "[here](https://a.b/%C3%86%20%28x%29)"

@@ -7,7 +7,17 @@ import pytest
 
 from gravityocr_cli.document import PLAIN, Box, Line, Style
 from gravityocr_cli.pdf import Sheet, Source
-from gravityocr_cli.textlayer import UNSOUND, _clean, _joined_accents, _Letter, draft_of, is_upright, rows_of
+from gravityocr_cli.textlayer import (
+    UNSOUND,
+    _clean,
+    _joined_accents,
+    _Letter,
+    _negated,
+    _with_blanks,
+    draft_of,
+    is_upright,
+    rows_of,
+)
 
 MakePdf = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_layout")
@@ -177,3 +187,24 @@ def test_styles_and_links_of_a_line(make_pdf: MakePdf) -> None:
 def test_blanks_before_a_line_are_its_indent(make_pdf: MakePdf) -> None:
     indented, flush = lines_on(make_pdf(lambda page: page.insert_text((72, 100), ["    x", "y"], fontname="cour")))
     assert indented.box.x0 - flush.box.x0 > 20
+
+
+def test_a_gap_after_a_mathematical_sign_is_a_blank() -> None:
+    letters = glyphs(("u", 0, 5), (" ", 5, 8), ("\u2261", 8, 16), ("1", 18, 23), ("\u2113", 23, 27), ("p", 27.3, 32))
+    assert "".join(letter.text for letter in _with_blanks(letters, 10)) == "u \u2261 1\u2113p"
+    assert len(list(_with_blanks(glyphs(("\u4e8c", 0, 10), ("\u6708", 13, 23)), 10))) == 2
+
+
+def test_a_stroke_goes_with_the_sign_behind_it() -> None:
+    letters = glyphs(("x", 0, 5), ("\u0338", 5, 5), (" ", 5, 8), ("=", 8, 16), ("\u0338", 16, 16), ("y", 16, 21))
+    assert "".join(letter.text for letter in _negated(letters)) == "x \u2260\u0338y"
+
+
+def test_an_index_longer_than_its_symbol_is_still_one(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        page.insert_text((72, 100), "N", fontsize=12)
+        page.insert_text((81, 102), "hom", fontsize=8)
+
+    (symbol,) = lines_on(make_pdf(paint))
+    assert symbol.size == 12
+    assert [(span.text, span.style.script) for span in symbol.spans] == [("N", 0), ("hom", -1)]

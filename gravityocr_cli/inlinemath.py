@@ -1,0 +1,39 @@
+"""Inline mathematics in running text: which dollars enclose LaTeX, and which are money."""
+
+import re
+from collections.abc import Iterator
+
+_MATH = re.compile(r"(?<![\\$a-zA-Z0-9])(\$\$(?!\$)([^$]+)\$\$(?!\$)|\$(?![\s$])([^$]*[^\s$\\])\$(?![0-9$]))")
+_COMMAND = re.compile(r"\\(?:[a-zA-Z]+|[^a-zA-Z\s])")
+_GROUP = re.compile(r"\{[^{}]*\}")
+
+
+def maths_in(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each piece of inline mathematics, dollars included."""
+    at = 0
+    while match := _MATH.search(text, at):
+        if _is_math(match[2] or match[3]):
+            yield match.span()
+            at = match.end()
+        else:
+            at = match.start() + 1  # its second dollar may be another's first
+
+
+def _is_math(content: str) -> bool:
+    """Whether what stands between dollars is LaTeX and not a price list.
+
+    With commands and groups taken out, mathematics has no words left: a run of letters longer than a function's name
+    says that the dollars are money or a shell's. Without any sign of LaTeX only single letters and numbers pass.
+    """
+    if "`" in content:
+        return False
+    commands = re.search(r"\\[a-zA-Z]", content) is not None
+    bare = _COMMAND.sub(" ", content)
+    while (shorter := _GROUP.sub(" ", bare)) != bare:
+        bare = shorter
+    longest = max((len(run) for run in re.findall(r"[^\W\d_]+", bare)), default=0)
+    if commands:
+        return longest <= 3
+    if re.search(r"[_^{]", content):
+        return longest <= 2
+    return longest <= 1 and re.match(r"[\w(\[|+\-−.<>=≤≥±~]", content) is not None
