@@ -23,6 +23,7 @@ def _ordered(ids: list[int], boxes: Sequence[Box]) -> list[int]:
     if gutter is None:
         return sorted(ids, key=lambda i: (boxes[i].y0, boxes[i].x0))
     x, wide = gutter
+    wide -= _insets(ids, wide, boxes)
     order: list[int] = []
     rest = [i for i in ids if i not in wide]
     for separator in [*sorted(wide, key=lambda i: boxes[i].y0), None]:
@@ -35,7 +36,7 @@ def _ordered(ids: list[int], boxes: Sequence[Box]) -> list[int]:
 
 
 def _band(ids: list[int], boxes: Sequence[Box], x: float) -> list[int]:
-    left = [i for i in ids if boxes[i].x0 + boxes[i].x1 < 2 * x]
+    left = [i for i in ids if boxes[i].x0 + boxes[i].x1 < 2 * x or boxes[i].x0 < x - boxes[i].width / 3]
     right = [i for i in ids if i not in left]
     if not left or not right:
         return _ordered(ids, boxes)
@@ -63,6 +64,15 @@ def _best_gutter(ids: list[int], boxes: Sequence[Box]) -> tuple[float, set[int]]
         if gain > 0 and (best is None or gain > best[0] + 1e-6):
             best = (gain, x, wide)
     return None if best is None else (best[1], best[2])
+
+
+def _insets(ids: list[int], wide: set[int], boxes: Sequence[Box]) -> set[int]:
+    """Of the boxes that cross the gutter those beside which the columns go on: a figure set into the text.
+
+    They are read with the left column, and part nothing.
+    """
+    narrow = _union([i for i in ids if i not in wide], boxes)
+    return {i for i in wide if _length(_intersection(_union([i], boxes), narrow)) > 0.5 * max(boxes[i].height, 1e-6)}
 
 
 def _height_beside(left: list[int], right: list[int], boxes: Sequence[Box]) -> float:

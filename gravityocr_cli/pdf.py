@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gravityocr_cli import errors
-from gravityocr_cli.document import Box, Kind, Link, Page
+from gravityocr_cli.asides import Aside, as_table, asides_of, turned, with_places, without
+from gravityocr_cli.document import Box, Kind, Link, Page, Tick
 from gravityocr_cli.regions import Found
-from gravityocr_cli.textlayer import lines_of
+from gravityocr_cli.textlayer import lines_of, with_ticks
 
 MAX_FILE_BYTES = 4 * 2**30
 MAX_PIXELS = 24_000_000  # a rendered page's, unless told otherwise; an A4 page at 144 dpi has 2 million
@@ -41,6 +42,7 @@ _KINDS = {
     "page-header": Kind.HEADER,
     "page-footer": Kind.FOOTER,
 }
+_MUPDF_ERRORS = (RuntimeError, pymupdf.mupdf.FzErrorBase)  # PyMuPDF's own, and those that it lets through
 _TEXT_FLAGS = pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_PRESERVE_WHITESPACE  # ligatures come resolved
 
 pymupdf.TOOLS.mupdf_display_errors(False)
@@ -49,12 +51,16 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 @dataclass(frozen=True)
 class Sheet:
-    """A page and what the layout analysis found on it (empty for a page without painted text)."""
+    """A page and what the layout analysis found on it (empty for a page without painted text).
+
+    asides: parts of it that stand on their side, each with a sheet that shows it upright.
+    """
 
     page: Page
     found: tuple[Found, ...]
     seconds: float
     warnings: tuple[str, ...] = ()
+    asides: tuple[tuple[Aside, "Sheet"], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,13 +103,7 @@ class Source:
             started = time.perf_counter()
             try:
                 yield self._sheet(number, dpi, started)
-            except (
-                RuntimeError,
-                ValueError,
-                MemoryError,
-                IndexError,
-                TypeError,
-            ) as error:  # MuPDF's own are RuntimeError
+            except (*_MUPDF_ERRORS, ValueError, MemoryError, IndexError, TypeError) as error:
                 yield LostPage(number, f"cannot be rendered: {(str(error) or repr(error)).splitlines()[0]}")
             pymupdf.TOOLS.store_shrink(100)
 
@@ -111,13 +111,13 @@ class Source:
         """The document's own outline: level from 1, title, page from 1; empty where it has none or a broken one."""
         try:
             return tuple((int(level), str(title), int(page)) for level, title, page in self._document.get_toc())
-        except (RuntimeError, ValueError, TypeError):
+        except (*_MUPDF_ERRORS, ValueError, TypeError):
             return ()
 
     def _count(self) -> int:
         try:
             count = int(self._document.page_count)
-        except RuntimeError as error:
+        except _MUPDF_ERRORS as error:
             raise errors.DamagedInput(self._name) from error
         if count == 0:
             raise errors.DamagedInput(self._name) if self._document.is_repaired else errors.NoPages(self._name)
@@ -128,15 +128,20 @@ class Source:
         if not self._document.is_pdf:
             return _image_sheet(page, self._path, number, dpi, self._max_pixels, started)
         _check_content(self._document, page)
-        given, flat = page, page.rotation == 0
-        page = _upright(self._document, page)
-        links = _links(page) if flat and page is given else ()  # where a turned page's links stand is not known
+        given, links, ticks = page, _links(page), _ticks(page)
+        page, turn = _upright(self._document, page)
+        frame = _frame(given, turn)
+        links = [Link(_moved(each.box, frame), each.target) for each in links]
+        ticks = [Tick(_moved(each.box, frame), each.on) for each in ticks]
         pixels, dpi = _render(page, dpi / 72, self._max_pixels)
-        frame = Box(0, 0, page.rect.width, page.rect.height)
-        lines = lines_of(page.get_text("rawdict", flags=_TEXT_FLAGS), frame, pixels, dpi, _is_scan(page), links)
+        shown = Box(0, 0, page.rect.width, page.rect.height)
+        lines = lines_of(page.get_text("rawdict", flags=_TEXT_FLAGS), shown, pixels, dpi, _is_scan(page), links)
+        lines = with_ticks(lines, ticks)
         found, warnings = _layout(page) if lines else ((), ())
-        record = Page(number, frame.x1, frame.y1, dpi, pixels, lines)
-        return Sheet(record, found, time.perf_counter() - started, warnings)
+        parts = asides_of(page.get_text("dict", flags=_TEXT_FLAGS), lines, found)
+        asides = tuple((part, _aside(page, part, number, dpi)) for part in parts)
+        record = Page(number, shown.x1, shown.y1, dpi, pixels, without(parts, lines))
+        return Sheet(record, with_places(parts, found), time.perf_counter() - started, warnings, asides)
 
 
 def _check_file(path: Path, name: str) -> None:
@@ -165,7 +170,9 @@ def _open(path: Path, name: str) -> pymupdf.Document:
         if not is_pdf:
             Image.open(path).close()
         return pymupdf.open(path, filetype="pdf" if is_pdf else None)
-    except (RuntimeError, OSError) as error:
+    except Image.DecompressionBombError as error:
+        raise errors.TooManyPixels(name) from error
+    except (*_MUPDF_ERRORS, OSError) as error:
         raise (errors.DamagedInput(name) if is_pdf else errors.NotADocument(name)) from error
 
 
@@ -181,22 +188,52 @@ def _check_content(document: pymupdf.Document, page: pymupdf.Page) -> None:
         raise ValueError("its content is missing from the file")
 
 
-def _upright(document: pymupdf.Document, page: pymupdf.Page) -> pymupdf.Page:
-    """The page in its displayed frame, without rotation left, turned so that most of its text runs left to right."""
+def _upright(document: pymupdf.Document, page: pymupdf.Page) -> tuple[pymupdf.Page, int]:
+    """The page in its displayed frame, without rotation left, turned so that most of its text runs left to right; and
+    by how many degrees clockwise that is."""
     shown = page.rotation
     page.set_rotation(0)  # the frame in which PyMuPDF reports text in any case
     turn = _text_angle(page.get_text("dict", flags=_TEXT_FLAGS))
     shown = shown if turn is None else -turn % 360
     if shown == 0:
-        return page
+        return page, 0
     width, height = page.rect.width, page.rect.height
     if shown in (90, 270):
         width, height = height, width
     copy = pymupdf.open()  # a plain page with this one drawn on it: one frame for text, layout and pixels
     turned = copy.new_page(width=width, height=height)
-    turned.show_pdf_page(turned.rect, document, page.number, rotate=-shown)
+    source, number = _without_fields(document, page)
+    turned.show_pdf_page(turned.rect, source, number, rotate=-shown)
     turned.owner = copy  # a page does not keep its document alive
-    return turned
+    return turned, shown
+
+
+def _aside(page: pymupdf.Page, part: Aside, number: int, dpi: float) -> Sheet:
+    """The page turned so that a part of it stands upright, and nothing but that part on it."""
+    copy = pymupdf.open()
+    upright = copy.new_page(width=page.rect.height, height=page.rect.width)
+    place, clip = (
+        pymupdf.Rect(box.x0, box.y0, box.x1, box.y1)
+        for box in (turned(part.box, part.turn, page.rect.width, page.rect.height), part.box)
+    )
+    upright.show_pdf_page(place, *_without_fields(page.parent, page), clip=clip, rotate=-part.turn)
+    pixels, dpi = _render(upright, dpi / 72, MAX_PIXELS)
+    frame = Box(place.x0, place.y0, place.x1, place.y1)
+    lines = lines_of(upright.get_text("rawdict", flags=_TEXT_FLAGS), frame, pixels, dpi, hidden=False)
+    found, warnings = _layout(upright)
+    record = Page(number, upright.rect.width, upright.rect.height, dpi, pixels, lines)
+    copy.close()
+    return Sheet(record, as_table(lines, found), 0.0, warnings)
+
+
+def _without_fields(document: pymupdf.Document, page: pymupdf.Page) -> tuple[pymupdf.Document, int]:
+    """A document and a number that give the page with the values of its form as plain content, fit for drawing."""
+    if page.first_widget is None:
+        return document, page.number
+    copy = pymupdf.open()
+    copy.insert_pdf(document, from_page=page.number, to_page=page.number)
+    copy.bake()
+    return copy, 0
 
 
 def _text_angle(raw: dict[str, Any]) -> int | None:
@@ -221,6 +258,8 @@ def _render(page: pymupdf.Page, zoom: float, most: int) -> tuple[NDArray[np.uint
     if not 0 < area < math.inf:
         raise ValueError("the page has no area")
     zoom = min(zoom, math.sqrt(most / area), most / 2 / max(page.rect.width, page.rect.height))
+    if zoom * min(page.rect.width, page.rect.height) < 1:
+        raise ValueError("the page is too narrow for a pixel")
     pymupdf.TOOLS.set_aa_level(8)  # the layout analysis of the page before switched it off
     pixmap = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csRGB, alpha=False)
     rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
@@ -236,14 +275,36 @@ def _is_scan(page: pymupdf.Page) -> bool:
     return False
 
 
-def _links(page: pymupdf.Page) -> tuple[Link, ...]:
-    """Where the page leads out of the document."""
-    links = []
-    for each in page.get_links():
-        x0, y0, x1, y1 = each["from"]
-        if each.get("uri") and x0 <= x1 and y0 <= y1:
-            links.append(Link(Box(x0, y0, x1, y1), str(each["uri"])))
-    return tuple(links)
+def _links(page: pymupdf.Page) -> list[Link]:
+    """Where the page leads out of the document, in the frame that it has without its rotation."""
+    return [
+        Link(_moved(each["from"], page.derotation_matrix), str(each["uri"]))
+        for each in page.get_links()
+        if each.get("uri")
+    ]
+
+
+def _ticks(page: pymupdf.Page) -> list[Tick]:
+    """The check boxes and radio buttons of a form, in the same frame, which is the one that PyMuPDF gives them in."""
+    kinds = (pymupdf.PDF_WIDGET_TYPE_CHECKBOX, pymupdf.PDF_WIDGET_TYPE_RADIOBUTTON)
+    return [
+        Tick(_moved(each.rect, pymupdf.Identity), each.field_value not in (None, "", False, "Off"))
+        for each in page.widgets(kinds)
+    ]
+
+
+def _frame(page: pymupdf.Page, turn: int) -> pymupdf.Matrix:
+    """From the page without rotation to the page turned by this many degrees."""
+    page.set_rotation(turn)
+    frame = page.rotation_matrix
+    page.set_rotation(0)
+    return frame
+
+
+def _moved(box: Any, frame: pymupdf.Matrix) -> Box:
+    corners = (box.x0, box.y0, box.x1, box.y1)
+    rect = (pymupdf.Rect(corners) * frame).normalize()
+    return Box(rect.x0, rect.y0, rect.x1, rect.y1)
 
 
 def _layout(page: pymupdf.Page) -> tuple[tuple[Found, ...], tuple[str, ...]]:

@@ -6,17 +6,22 @@ processes of its own, `LocalPages` does it in this one.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+from gravityocr_cli.asides import Aside, turned
 from gravityocr_cli.crops import Limits, crops_of, png_of
 from gravityocr_cli.document import Kind, Page, Region
+from gravityocr_cli.errors import ModelError
 from gravityocr_cli.pdf import LostPage, Sheet, Source
 from gravityocr_cli.regions import regions_of
 from gravityocr_cli.report import Method
+from gravityocr_cli.ruled import rules_in
+from gravityocr_cli.scans import read_rest, read_scan
 from gravityocr_cli.settings import Settings, TextLayer
+from gravityocr_models.layout import WEIGHTS
 from gravityocr_models.records import Crop
 
 OUT_OF_TIME = "not reached within the document's time limit"
@@ -25,13 +30,17 @@ _FURNITURE = (Kind.HEADER, Kind.FOOTER)
 
 @dataclass(frozen=True)
 class Plan:
-    """What pages are prepared for: an engine's dpi and crop limits, and the settings that matter before the model."""
+    """What pages are prepared for: an engine's dpi and crop limits, and the settings that matter before the model.
+
+    detector: the file that regions on scans are found with.
+    """
 
     dpi: float
     limits: Limits
     trust_layer: bool
     images: bool
     headers_footers: bool
+    detector: Path
 
 
 @dataclass(frozen=True)
@@ -102,9 +111,12 @@ class LocalPages:
 
 
 def plan_of(dpi: float, limits: Limits, settings: Settings) -> Plan:
-    """The plan that follows from an engine's needs and the settings."""
+    """The plan that follows from an engine's needs and the settings. ModelError for a detector that is not there."""
     trust = settings.text_layer is TextLayer.AUTO
-    return Plan(dpi, limits, trust, settings.images, settings.headers_footers)
+    detector = WEIGHTS if settings.layout_model == "auto" else Path(settings.layout_model)
+    if not detector.is_file() and detector != WEIGHTS:
+        raise ModelError(f"{detector}: no such layout model")
+    return Plan(dpi, limits, trust, settings.images, settings.headers_footers, detector)
 
 
 def prepare(sheet: Sheet | LostPage, plan: Plan) -> Prepared:
@@ -113,17 +125,51 @@ def prepare(sheet: Sheet | LostPage, plan: Plan) -> Prepared:
         return Prepared(sheet.number, lost=sheet.reason)
     started = time.perf_counter()
     page = sheet.page
-    size = page.width, page.height
     try:
-        parts = tuple(_part(page, region, plan) for region in regions_of(page, sheet.found))
+        sheet = laid_out(sheet, plan.detector)
+        page = sheet.page
+        parts = tuple(_parts(sheet, plan))
     except (ValueError, ArithmeticError, LookupError, MemoryError) as error:
+        size = page.width, page.height
         return Prepared(page.number, (), sheet.seconds, sheet.warnings, f"cannot be laid out: {error!r}", size)
-    return Prepared(page.number, parts, sheet.seconds + time.perf_counter() - started, sheet.warnings, size=size)
+    seconds = sheet.seconds + time.perf_counter() - started
+    return Prepared(page.number, parts, seconds, sheet.warnings, size=(page.width, page.height))
+
+
+def laid_out(sheet: Sheet, detector: Path = WEIGHTS) -> Sheet:
+    """The sheet as its painted text tells its layout; where there is none, as its pixels tell it, and upright."""
+    if sheet.page.lines:
+        found, warnings = read_rest(sheet.page, sheet.found, detector)
+        return replace(sheet, found=found, warnings=(*sheet.warnings, *warnings))
+    page, found, warnings = read_scan(sheet.page, detector)
+    return replace(sheet, page=page, found=found, warnings=(*sheet.warnings, *warnings))
+
+
+def _parts(sheet: Sheet, plan: Plan) -> Iterator[Part]:
+    """Everything on the page in reading order; what stands on its side is read upright, in the place that it has."""
+    left = list(sheet.asides)
+    shown: list[tuple[Page, Region, Aside | None]] = []
+    for region in regions_of(sheet.page, sheet.found):
+        here = [each for each in left if region.box == each[0].box]
+        left = [each for each in left if each not in here]
+        shown += _upright_regions(here) if here else [(sheet.page, region, None)]
+    for order, (page, region, aside) in enumerate([*shown, *_upright_regions(left)]):
+        part = _part(page, replace(region, order=order), plan)
+        if aside is not None:  # its box as the page has it; its lines stay as they are read
+            box = turned(part.region.box, -aside.turn % 360, page.width, page.height)
+            part = replace(part, region=replace(part.region, box=box))
+        yield part
+
+
+def _upright_regions(asides: Sequence[tuple[Aside, Sheet]]) -> list[tuple[Page, Region, Aside | None]]:
+    return [(small.page, region, part) for part, small in asides for region in regions_of(small.page, small.found)]
 
 
 def _part(page: Page, region: Region, plan: Plan) -> Part:
     if region.kind in _FURNITURE and not plan.headers_footers:
         return Part(region, method=Method.SKIPPED)
+    if region.kind is Kind.TABLE and region.lines:
+        region = replace(region, rules=rules_in(page.pixels, page.dpi, region.box))
     if region.kind is not Kind.PICTURE:
         return Part(region, crops_of(page, region, plan.limits, plan.trust_layer))
     if not plan.images:

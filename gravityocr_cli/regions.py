@@ -5,6 +5,8 @@ detector later), regions that own the page's lines come out. No line is lost: wh
 own.
 """
 
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -32,7 +34,7 @@ def regions_of(page: Page, found: Sequence[Found]) -> tuple[Region, ...]:
     """
     if not found and not page.lines:
         found = [Found(box, kind) for box, kind in cut_by_ink(page.pixels, page.dpi)]
-    else:
+    elif page.lines:
         taken = [each.box for each in found] + [line.box for line in page.lines]
         pictures = [Found(box, Kind.PICTURE) for box in pictures_outside(page.pixels, page.dpi, taken)]
         found = [*found, *(each for each in pictures if not _is_backdrop(each, found))]
@@ -65,14 +67,14 @@ def _clipped(found: Sequence[Found], page: Page) -> list[Found]:
 def _is_backdrop(picture: Found, found: Sequence[Found]) -> bool:
     """Whether other boxes stand on the picture: then it is what they are printed on."""
     others = (other.box for other in found if other is not picture)
-    return any(_overlap(picture.box, other) > 0.8 * _area(other) for other in others)
+    return any(overlap_of(picture.box, other) > 0.8 * _area(other) for other in others)
 
 
 def _without_doubles(found: list[Found]) -> list[Found]:
     """Boxes that lie in a larger one go; a table keeps its place against the text that it is made of."""
     kept: list[Found] = []
     for each in sorted(found, key=lambda one: one.box.width * one.box.height, reverse=True):
-        if all(_overlap(each.box, other.box) < 0.8 * _area(each.box) for other in kept):
+        if all(overlap_of(each.box, other.box) < 0.8 * _area(each.box) for other in kept):
             kept.append(each)
     return kept
 
@@ -83,7 +85,7 @@ def _assign(lines: Sequence[Line], found: Sequence[Found]) -> tuple[list[list[Li
     orphans = []
     for line in lines:
         core = _core(line)
-        shares = [_overlap(core, each.box) / max(_area(core), 1e-6) for each in found]
+        shares = [overlap_of(core, each.box) / max(_area(core), 1e-6) for each in found]
         best = max(range(len(found)), key=lambda i: shares[i], default=None)
         if best is None or shares[best] < 0.5:
             orphans.append(line)
@@ -100,14 +102,14 @@ def _core(line: Line) -> Box:
 
 def _grown(found: Found, lines: list[Line]) -> Region:
     """The region, grown to hold its lines whole."""
-    return Region(0, 0, found.kind, _hull([found.box, *(line.box for line in lines)]), tuple(lines))
+    return Region(0, 0, found.kind, hull_of([found.box, *(line.box for line in lines)]), tuple(lines))
 
 
 def _is_covered(region: Region, regions: Sequence[Region]) -> bool:
     """Whether a region that owns no line only frames the lines of others: they must not be read twice."""
     if region.lines or region.kind in (Kind.PICTURE, Kind.TABLE, Kind.FORMULA):
         return False
-    shared = sum(_overlap(region.box, line.box) for other in regions for line in other.lines)
+    shared = sum(overlap_of(region.box, line.box) for other in regions for line in other.lines)
     return shared > 0.6 * _area(region.box)
 
 
@@ -122,7 +124,7 @@ def _orphan_regions(lines: list[Line], page: Page) -> list[Region]:
             home.append(line)
     regions = []
     for group in groups:
-        box = _hull([line.box for line in group])
+        box = hull_of([line.box for line in group])
         kind = Kind.TEXT if is_upright(group[0]) or not in_margin(box, page) else Kind.HEADER
         regions.append(Region(0, 0, kind, box, tuple(group)))
     return regions
@@ -153,7 +155,7 @@ def _with_caption_labels(regions: list[Region]) -> list[Region]:
                 and centred
                 and -2 < gap < label.box.height
             ):
-                box = _hull([label.box, title.box])
+                box = hull_of([label.box, title.box])
                 merged[merged.index(title)] = replace(
                     title, kind=Kind.CAPTION, box=box, lines=label.lines + title.lines
                 )
@@ -195,18 +197,26 @@ def _in_order(regions: list[Region], page: Page) -> tuple[Region, ...]:
 
 
 def _order(regions: Sequence[Region]) -> list[int]:
-    """Reading order; vertical columns from the right."""
+    """Reading order; columns from the right where they are vertical or their script runs that way."""
     boxes = [region.box for region in regions]
     if len(boxes) > 1 and all(is_vertical(region.lines) for region in regions):
         return sorted(range(len(boxes)), key=lambda i: (-boxes[i].x1, boxes[i].y0))
+    if _is_right_to_left(regions):
+        boxes = [Box(-box.x1, box.y0, -box.x0, box.y1) for box in boxes]
     return reading_order(boxes)
+
+
+def _is_right_to_left(regions: Sequence[Region]) -> bool:
+    letters = "".join(line.text for region in regions for line in region.lines)
+    directions = Counter(unicodedata.bidirectional(each) for each in letters)
+    return directions["R"] + directions["AL"] > directions["L"]
 
 
 def _between_rules(body: list[Region], page: Page) -> list[list[Region]]:
     """The regions in bands, cut at lines that run across them all: what is above one is read before what is below."""
     if len(body) < 4:
         return [body]
-    hull = _hull([region.box for region in body])
+    hull = hull_of([region.box for region in body])
     bands, rest = [], body
     for y in rules_across(page.pixels, page.dpi, hull):
         above = [region for region in rest if region.box.y1 <= y + 1]
@@ -217,7 +227,7 @@ def _between_rules(body: list[Region], page: Page) -> list[list[Region]]:
     return [*bands, rest]
 
 
-def _hull(boxes: list[Box]) -> Box:
+def hull_of(boxes: list[Box]) -> Box:
     return Box(
         min(box.x0 for box in boxes),
         min(box.y0 for box in boxes),
@@ -230,7 +240,7 @@ def _area(box: Box) -> float:
     return box.width * box.height
 
 
-def _overlap(a: Box, b: Box) -> float:
+def overlap_of(a: Box, b: Box) -> float:
     width = min(a.x1, b.x1) - max(a.x0, b.x0)
     height = min(a.y1, b.y1) - max(a.y0, b.y0)
     return width * height if width > 0 and height > 0 else 0.0

@@ -76,3 +76,7 @@ def test_figures_outside_the_regions_are_found_and_frames_are_not() -> None:
     sheet.draw_rect((50, 50, 560, 260))  # a frame around the text
     (figure,) = pictures_outside(pixels_of(sheet), 144, [Box(60, 60, 550, 250)])
     assert (round(figure.x0, -1), round(figure.y0, -1), round(figure.y1, -1)) == (100, 400, 470)
+
+
+def test_a_page_lower_than_a_pixel_of_the_mask() -> None:
+    assert cut_by_ink(np.full((1, 600, 3), 255, np.uint8), 144.0) == []

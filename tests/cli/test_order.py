@@ -61,6 +61,26 @@ def test_three_columns() -> None:
     named("a b c d", a=(50, 50, 200, 300), b=(50, 310, 200, 700), c=(220, 50, 370, 700), d=(390, 50, 540, 700))
 
 
+def test_columns_go_on_beside_a_figure_between_them() -> None:
+    named(
+        "title ul ml figure ll ur mr lr",
+        title=(100, 10, 500, 40),
+        ul=(50, 50, 290, 300),
+        ur=(310, 50, 550, 300),
+        figure=(200, 320, 400, 420),
+        ml=(50, 320, 190, 420),
+        mr=(410, 320, 550, 420),
+        ll=(50, 440, 290, 700),
+        lr=(310, 440, 550, 700),
+    )
+
+
+def test_a_sidebar_comes_after_the_text_that_it_stands_beside() -> None:
+    named(
+        "head a b side", head=(50, 20, 550, 60), a=(50, 80, 380, 300), b=(50, 310, 380, 700), side=(410, 80, 550, 400)
+    )
+
+
 def test_boxes_that_lean_over_the_gutter() -> None:
     named("l r", l=(50, 50, 303, 700), r=(300, 50, 550, 700))
 

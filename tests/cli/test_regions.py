@@ -131,6 +131,12 @@ def test_numbered_cards_are_read_by_their_numbers() -> None:
     assert texts == [text for number in range(1, 5) for text in (f"{number}. Some Card", f"text of {number}")]
 
 
+def test_hebrew_columns_are_read_from_the_right() -> None:
+    page = blank(line(50, 100, 280, "שמאל"), line(320, 100, 550, "ימין"), line(50, 60, 550, "כותרת"))
+    found = [Found(each.box, Kind.TEXT) for each in page.lines]
+    assert [region.lines[0].text for region in regions_of(page, found)] == ["כותרת", "ימין", "שמאל"]
+
+
 def test_a_box_that_only_frames_lines_of_others_is_not_read_twice() -> None:
     page = blank(line(50, 100, 280, "a line of text"))
     found = [Found(Box(45, 95, 290, 115), Kind.TEXT), Found(Box(60, 101, 400, 109), Kind.HEADING)]

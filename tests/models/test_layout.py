@@ -1,0 +1,97 @@
+"""The detector as it is run: what goes in, what comes out, and that the exported file says what the network says."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from gravityocr_models import layout
+from gravityocr_models.layout import LABELS, Detector, Found, distinct, network_input
+from gravityocr_models.train.layoutexport import export
+from gravityocr_models.yolo import Yolo, decode
+
+pytest.importorskip("onnx", reason="the exporter's, of the [train] extra")
+
+
+def network(seed: int = 0) -> Yolo:
+    """Random weights, their norms as far from the identity as training leaves them."""
+    torch.manual_seed(seed)
+    made = Yolo(len(LABELS))
+    for part in made.modules():
+        if isinstance(part, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(part.weight, 0.5, 1.5)
+            torch.nn.init.normal_(part.bias, std=0.2)
+            torch.nn.init.uniform_(part.running_var, 0.5, 1.5)  # type: ignore[arg-type]
+    return made.eval().requires_grad_(False)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("layout") / "layout.onnx"
+    export(network(), path, 160)
+    return path
+
+
+def page(height: int, width: int) -> NDArray[np.uint8]:
+    image = Image.new("RGB", (width, height), "white")
+    draw = ImageDraw.Draw(image)
+    for y in range(20, height - 20, 12):
+        draw.line((20, y, width - 20, y), "black", 5)
+    return np.asarray(image)
+
+
+@pytest.mark.parametrize(("height", "width"), [(160, 120), (300, 410), (97, 640)])
+def test_the_exported_file_says_what_the_network_says(exported: Path, height: int, width: int) -> None:
+    image, _ = network_input(page(height, width), 160)
+    boxes, scores = decode(network()(torch.from_numpy(image)[None, None]))
+    ours = Detector(exported).cells(image)
+    np.testing.assert_allclose(ours[0], boxes[0], atol=0.5)  # pixels; weights are stored in half precision
+    np.testing.assert_allclose(ours[1], scores[0], atol=5e-3)
+
+
+def test_what_is_found_lies_on_the_page(exported: Path) -> None:
+    found = Detector(exported).find(page(300, 410))
+    assert found
+    assert all(0 <= x0 < x1 <= 410 and 0 <= y0 < y1 <= 300 for x0, y0, x1, y1 in (each.box for each in found))
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+def test_the_input_keeps_the_page_at_its_top_left() -> None:
+    pixels = np.zeros((300, 200, 3), np.uint8)
+    image, scale = network_input(pixels, 150)
+    assert (image.shape, scale) == ((160, 128), 0.5)
+    assert image[:150, :100].max() == 0
+    assert image[150:].min() == image[:, 100:].min() == 1
+
+
+def test_every_region_is_said_once_and_clipped_to_the_page() -> None:
+    boxes = np.array([(10, 10, 90, 30), (11, 10, 91, 31), (10, 50, 90, 90), (-20, 95, 500, 120)], np.float32)
+    scores = np.full((4, len(LABELS)), 0.01, np.float32)
+    scores[0, LABELS.index("text")], scores[1, LABELS.index("heading")] = 0.6, 0.9
+    scores[2, LABELS.index("table")], scores[3, LABELS.index("footer")] = 0.5, 0.3
+    found = distinct(boxes, scores, (100, 100))
+    assert [(each.label, round(each.score, 1)) for each in found] == [("heading", 0.9), ("table", 0.5), ("footer", 0.3)]
+    assert found[2].box == (0, 95, 100, 100)
+    assert distinct(boxes, scores, (100, 100), least=0.95) == ()
+
+
+def test_what_is_no_detector_of_ours_is_refused(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        Detector(tmp_path / "none.onnx")
+    (tmp_path / "junk.onnx").write_bytes(b"junk")
+    with pytest.raises(ValueError, match="no network"):
+        Detector(tmp_path / "junk.onnx")
+    monkeypatch.setattr(layout, "LABELS", LABELS[:-1])
+    with pytest.raises(ValueError, match="labels"):
+        Detector(exported)
+
+
+def test_an_answer_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Found("text", (0, 0, 1, 1), 0.5).score = 1.0  # type: ignore[misc]
