@@ -14,7 +14,7 @@ from torch import Tensor
 from gravityocr_models.config import DraftConfig, OcrConfig
 from gravityocr_models.image import grid_of, normalise, stack
 from gravityocr_models.tokenizer import Tokenizer
-from gravityocr_models.train.data import ALPHABET, Glyph, Sample
+from gravityocr_models.train.sample import ALPHABET, Glyph, Sample
 
 GLYPHS = {char: number for number, char in enumerate(sorted(ALPHABET), start=1)}  # 0: no glyph
 IGNORE = -100
@@ -26,8 +26,8 @@ class Batch:
     """pixels [B, C, H, W]; tasks int64 [B]: prompt tokens; answers int64 [B, L], padded with 0; lengths int64 [B].
 
     ar_labels int64 [B, 1 + L]: what the last prompt token and each answer token predict. draft_labels int64 [B, M]:
-    what the mask token in each slot predicts. delta int64 [B]: phase of the blocks. glyphs int64 [B, tokens, 2], IGNORE
-    where unknown. places int64 [B, L]: the image token under each answer token's first glyph, IGNORE where there is
+    what the mask token in each slot predicts. delta int64 [B]: phase of the blocks. glyphs int64 [B, tokens, 2, 2]: see
+    `glyph_labels`. places int64 [B, L]: the image token under each answer token's first glyph, IGNORE where there is
     none. grid: rows and columns of image tokens.
     """
 
@@ -89,7 +89,7 @@ def collate(
         padded[row, : len(ids)] = ids
         ar_labels[row, : len(ids) + 1] = [*ids, end]
         draft_labels[row, : noised[row]] = (ids[1:] + [end] * noised[row])[: noised[row]]
-    glyphs = [glyph_labels(sample.glyphs, grid, token_px) for sample in samples]
+    glyphs = [glyph_labels(sample, grid, token_px) for sample in samples]
     return Batch(
         pixels=stack(images, torch.device("cpu"), torch.float32),
         grid=grid,
@@ -110,29 +110,42 @@ def _slots(length: int, delta: int, block: int) -> int:
     return min(end, length + TRAILING)
 
 
-def glyph_labels(glyphs: Sequence[Glyph], grid: tuple[int, int], token_px: int) -> np.ndarray:
-    """For each image token the first two glyphs, left to right, whose centres lie in it: int64 [tokens, 2], 0 = none.
+def glyph_labels(sample: Sample, grid: tuple[int, int], token_px: int) -> np.ndarray:
+    """For each image token the first two glyphs, left to right, whose centres lie in it: int64 [tokens, 2, 2].
 
-    All IGNORE where the sample doesn't say where its glyphs are.
+    The last axis: number of the glyph (0: none), and whether a blank or the end is behind it (1) or a glyph (0). IGNORE
+    for signs that the alphabet lacks, by markup, and everywhere where the sample doesn't say where its glyphs are.
     """
     rows, columns = grid
-    if not glyphs:
-        return np.full((rows * columns, 2), IGNORE, np.int64)
-    labels = np.zeros((rows * columns, 2), np.int64)
-    for char, x, y in sorted(glyphs, key=lambda glyph: glyph[1]):
+    labels = np.full((rows * columns, 2, 2), IGNORE, np.int64)
+    if not sample.glyphs:
+        return labels
+    labels[..., 0] = 0
+    for (char, x, y), blank in sorted(_blanks_behind(sample).items(), key=lambda item: item[0][1]):
         row, column = int(y // token_px), int(x // token_px)
         if 0 <= row < rows and 0 <= column < columns:
             place = labels[row * columns + column]
-            if place[1] == 0:
-                place[1 if place[0] else 0] = GLYPHS.get(char, 0)
+            if place[1, 0] == 0:
+                place[1 if place[0, 0] else 0] = GLYPHS.get(char, IGNORE), blank
     return labels
 
 
-def token_places(sample: Sample, spans: Sequence[tuple[int, int]], grid: tuple[int, int], token_px: int) -> list[int]:
-    """For each answer token the image token under its first glyph; IGNORE for blanks and where glyphs are unknown.
+def _blanks_behind(sample: Sample) -> dict[Glyph, int]:
+    """Its glyphs, each with 1 where a blank or the end is behind it, 0 where another glyph, IGNORE by markup."""
+    inked = [number for number, char in enumerate(sample.text) if not char.isspace()]
+    if len(inked) != len(sample.glyphs):
+        return {glyph: IGNORE for glyph in sample.glyphs if glyph}
+    behind = dict(zip(inked, sample.glyphs, strict=True))
+    flags: dict[Glyph, int] = {}
+    for number, glyph in behind.items():
+        if glyph:
+            gap = sample.text[number + 1 : number + 2]
+            flags[glyph] = 1 if not gap or gap.isspace() else 0 if behind[number + 1] else IGNORE
+    return flags
 
-    A sample's glyphs are the text's characters in order, blanks left out.
-    """
+
+def token_places(sample: Sample, spans: Sequence[tuple[int, int]], grid: tuple[int, int], token_px: int) -> list[int]:
+    """For each answer token the image token under its first glyph; IGNORE for blanks, markup and unknown glyphs."""
     inked = [number for number, char in enumerate(sample.text) if not char.isspace()]
     if len(inked) != len(sample.glyphs):
         return [IGNORE] * len(spans)
@@ -140,7 +153,7 @@ def token_places(sample: Sample, spans: Sequence[tuple[int, int]], grid: tuple[i
     rows, columns = grid
     found = []
     for start, end in spans:
-        glyph = next((glyph_of[number] for number in range(start, end) if number in glyph_of), None)
+        glyph = next(filter(None, map(glyph_of.get, range(start, end))), None)
         row, column = (int(glyph[2] // token_px), int(glyph[1] // token_px)) if glyph else (-1, -1)
         found.append(row * columns + column if 0 <= row < rows and 0 <= column < columns else IGNORE)
     return found

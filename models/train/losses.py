@@ -9,9 +9,9 @@ from torch.nn import functional as F
 from gravityocr_models.attention import training_mask
 from gravityocr_models.config import DraftConfig
 from gravityocr_models.ocr import OcrModel, TextAttention, image_positions, rotate_pairs
-from gravityocr_models.train.batch import GLYPHS, IGNORE, Batch
+from gravityocr_models.train.batch import IGNORE, Batch
 
-GLYPHS_PER_TOKEN = 2
+BLANK_WEIGHT = 0.2
 POINTER_LAYER = 1  # the first layer can tell where the answer stands, the second where to look next
 
 
@@ -29,22 +29,10 @@ class Losses:
     pointer_accuracy: Tensor
 
 
-class GlyphHead(nn.Linear):
-    """Names the first two glyphs of an image token. Training only: it teaches the encoder to read before the decoder
-    has learned where to look."""
-
-    def __init__(self, hidden: int) -> None:
-        super().__init__(hidden, GLYPHS_PER_TOKEN * (len(GLYPHS) + 1))
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Image tokens [B, n, hidden] -> logits [B, n, 2, glyphs + 1]."""
-        return super().forward(tokens).unflatten(-1, (GLYPHS_PER_TOKEN, -1))  # type: ignore[no-any-return]
-
-
-def joint_losses(model: OcrModel, head: GlyphHead, batch: Batch, draft: DraftConfig) -> Losses:
+def joint_losses(model: OcrModel, batch: Batch, draft: DraftConfig) -> Losses:
     """All losses of a batch. The vision side is never noised; the output head runs on labelled rows only."""
     image = model.see(batch.pixels)
-    glyph, glyph_accuracy = _named(head(image), batch.glyphs)
+    glyph, glyph_accuracy = _named(model.name_glyphs(image), batch.glyphs)
     attention: TextAttention = model.model.language_model.layers[POINTER_LAYER].self_attn  # type: ignore[assignment]
     seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
     hook = attention.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[:4]))
@@ -92,20 +80,26 @@ def _pointed(
     return F.cross_entropy(scores, targets[wanted]), (scores.argmax(-1) == targets[wanted]).float().mean()
 
 
-def reading_losses(model: OcrModel, head: GlyphHead, batch: Batch) -> Losses:
+def reading_losses(model: OcrModel, batch: Batch) -> Losses:
     """The glyph loss alone, at half the work; the others are not a number."""
-    glyph, accuracy = _named(head(model.see(batch.pixels)), batch.glyphs)
+    glyph, accuracy = _named(model.name_glyphs(model.see(batch.pixels)), batch.glyphs)
     unknown = glyph.detach() * torch.nan
     return Losses(unknown, unknown, glyph, unknown, unknown, unknown, accuracy, unknown)
 
 
 def _named(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross entropy over all tokens whose glyphs are known, and the share of glyphs named right."""
-    known = labels != IGNORE
+    """Cross entropies of all glyphs and blanks that are known, and the share of glyphs named right."""
+    letters, blanks = labels.unbind(-1)
+    known, told = letters != IGNORE, blanks != IGNORE
     if not known.any():
         return logits.sum() * 0, logits.new_zeros(())
-    logits, labels = logits[known].float(), labels[known]
-    return F.cross_entropy(logits, labels), (logits.argmax(-1) == labels)[labels > 0].float().mean()
+    named, letters = logits[..., :-1][known].float(), letters[known]
+    loss = F.cross_entropy(named, letters)
+    if told.any():
+        loss = loss + BLANK_WEIGHT * F.binary_cross_entropy_with_logits(
+            logits[..., -1][told].float(), blanks[told].float()
+        )
+    return loss, (named.argmax(-1) == letters)[letters > 0].float().mean()
 
 
 def _hidden(model: OcrModel, image: Tensor, batch: Batch, draft: DraftConfig) -> tuple[Tensor, int]:

@@ -10,19 +10,19 @@ first letters, which are what stands where the next piece begins.
 import torch
 from torch import Tensor
 
-from gravityocr_models.ocr import OcrModel
+from gravityocr_models.ocr import GLYPHS_PER_TOKEN, OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import GLYPHS
-from gravityocr_models.train.losses import GLYPHS_PER_TOKEN, GlyphHead
 
 NEAR, FAR = 1.0, 0.5  # weight of the nearest letter and of the one behind it
 RANDOM = 0.3  # share of what was there before: tells pieces of like ends apart
 
 
 @torch.no_grad()
-def seed_vocabulary(model: OcrModel, head: GlyphHead, tokenizer: Tokenizer) -> None:
+def seed_vocabulary(model: OcrModel, tokenizer: Tokenizer) -> None:
     """Set the embeddings and output rows of all pieces that are written in known glyphs, each with its old length."""
-    directions = head.weight.unflatten(0, (GLYPHS_PER_TOKEN, -1))
+    assert model.glyph_head is not None
+    directions = model.glyph_head.weight.unflatten(0, (GLYPHS_PER_TOKEN, -1))[:, :-1]
     directions = directions - directions.mean(dim=1, keepdim=True)
     embeddings, outputs = model.model.language_model.embed_tokens.weight, model.lm_head.weight
     for piece in range(len(tokenizer)):

@@ -4,6 +4,7 @@ import html
 import io
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gravityocr_models.train.corpora import Corpora, family_of
+from gravityocr_models.train.dialect import UnknownSpelling, normal_latex
 
 T = TypeVar("T")
 
 FORMULA_IMAGE_DPI = 200
 SIZES = (7, 8, 9, 9, 10, 10, 10, 11, 11, 11, 12, 12, 13, 14, 16, 18, 20, 24)
-_UNITS = "kg km mm cm GHz MHz MB kB GeV keV °C K Hz mV kΩ μm ms s % ppm mol Pa kWh".split()
+UNITS = "kg km mm cm GHz MHz MB kB GeV keV °C K Hz mV kΩ μm ms s % ppm mol Pa kWh".split()
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _RARE = "áàâäãåæçéèêëíìîïñóòôöõøœúùûüýÿßčćďěłńňřšśťůžźżąęğışțșőűāēīōūαβγδεζηθικλμνξοπρςστυφχψωάέήίόύώΓΔΘΛΞΠΣΦΨΩ"
 _MONO = re.compile(r"mono|cursor|courier|typewriter|lmmono|_M", re.IGNORECASE)
@@ -31,8 +33,8 @@ def story_pdf(corpora: Corpora, rng: np.random.Generator) -> bytes:
 
     Where the corpora hold no fonts, MuPDF's own are used.
     """
-    faces = {"body": _face(corpora.fonts, rng, mono=False), "head": _face(corpora.fonts, rng, mono=False)}
-    faces["code"] = _face(corpora.fonts, rng, mono=True)
+    faces = {"body": font_of(corpora.fonts, rng, mono=False), "head": font_of(corpora.fonts, rng, mono=False)}
+    faces["code"] = font_of(corpora.fonts, rng, mono=True)
     generic = {"body": ("serif", "sans-serif")[int(rng.integers(2))], "head": "sans-serif", "code": "monospace"}
     archive, css = pymupdf.Archive(), ""
     for name, face in faces.items():
@@ -67,34 +69,34 @@ def _story_html(corpora: Corpora, rng: np.random.Generator, room: int) -> str:
     """HTML blocks of about `room` characters in all; prose goes on from a random place of a document."""
     blocks: list[str] = []
     while sum(map(len, blocks)) < room:
-        text = _pick(corpora.prose, rng)
+        text = pick(corpora.prose, rng)
         start = int(rng.integers(len(text.parts)))
         for part in text.parts[start : start + int(rng.integers(2, 7))]:
             kind = rng.random()
             if kind < 0.08:
-                blocks.append(f"<h2>{html.escape(_heading(part, rng))}</h2>")
+                blocks.append(f"<h2>{html.escape(heading(part, rng))}</h2>")
             elif kind < 0.14 and corpora.code:
-                blocks.append(f"<pre>{html.escape(_listing(_pick(_pick(corpora.code, rng).parts, rng), rng))}</pre>")
+                blocks.append(f"<pre>{html.escape(listing(pick(pick(corpora.code, rng).parts, rng), rng))}</pre>")
             elif kind < 0.24:
                 points = re.split(r"(?<=[,;.]) ", part)[:4]
-                items = "".join(f"<li>{html.escape(_salted(point, rng))}</li>" for point in points)
+                items = "".join(f"<li>{html.escape(salted(point, rng))}</li>" for point in points)
                 blocks.append(f"<ul>{items}</ul>" if rng.random() < 0.5 else f"<ol>{items}</ol>")
             elif kind < 0.32:
                 blocks.append(f"<p>{html.escape(' '.join(made_up(rng) for _ in range(int(rng.integers(4, 20)))))}</p>")
             else:
-                blocks.append(f"<p>{_styled(_salted(part, rng), rng)}</p>")
+                blocks.append(f"<p>{_styled(salted(part, rng), rng)}</p>")
     return "".join(blocks)
 
 
 def made_up(rng: np.random.Generator) -> str:
     """A token that prose is poor in: a number, date, price, unit, identifier, address, reference, or random letters."""
     a, b, c = (int(v) for v in rng.integers(0, 10 ** rng.integers(1, 5, 3)))
-    word, other = ("".join(_pick(_LETTERS, rng) for _ in range(int(rng.integers(2, 9)))) for _ in range(2))
-    accented = "".join(_pick(_RARE, rng) for _ in range(int(rng.integers(1, 5))))
-    return _pick(
+    word, other = ("".join(pick(_LETTERS, rng) for _ in range(int(rng.integers(2, 9)))) for _ in range(2))
+    accented = "".join(pick(_RARE, rng) for _ in range(int(rng.integers(1, 5))))
+    return pick(
         (
             f"{a}", f"{a}.{b}", f"{a},{b % 1000:03}", f"−{a}.{b % 100}", f"{a}%", f"({a})", f"[{a % 100}, {b % 100}]",
-            f"{a}–{b}", f"${a}.{b % 100:02}", f"€{a}", f"£{a}", f"{a} {_pick(_UNITS, rng)}", f"{a} × {b}",
+            f"{a}–{b}", f"${a}.{b % 100:02}", f"€{a}", f"£{a}", f"{a} {pick(UNITS, rng)}", f"{a} × {b}",
             f"{a} ± {b}", f"{a}/{b}", f"{a}:{b % 60:02}", f"{1900 + a % 130}-{1 + b % 12:02}-{1 + c % 28:02}",
             f"{1 + b % 28}.{1 + a % 12}.{1990 + c % 40}", f"No. {a}", f"§ {a % 100}", f"{word}_{other}",
             f"{word}{other.capitalize()}", f"{word}.{other}()", f"--{word}={a}", f"0x{a:04X}", f"{word.upper()}-{a}",
@@ -110,7 +112,7 @@ def made_up(rng: np.random.Generator) -> str:
     )  # fmt: skip
 
 
-def _salted(text: str, rng: np.random.Generator) -> str:
+def salted(text: str, rng: np.random.Generator) -> str:
     """The text with a made-up token here and there."""
     words = text.split(" ")
     for _ in range(len(words) // 12):
@@ -126,52 +128,54 @@ def _styled(text: str, rng: np.random.Generator) -> str:
         return html.escape(text)
     start = int(rng.integers(len(words) - 3))
     end = start + int(rng.integers(1, 6))
-    tag = _pick(("b", "i", "code"), rng)
+    tag = pick(("b", "i", "code"), rng)
     before, inside, after = (html.escape(" ".join(part)) for part in (words[:start], words[start:end], words[end:]))
     return f"{before} <{tag}>{inside}</{tag}> {after}"
 
 
-def _heading(text: str, rng: np.random.Generator) -> str:
+def heading(text: str, rng: np.random.Generator) -> str:
     title = " ".join(text.split(" ")[: int(rng.integers(1, 8))]).rstrip(".,;:")
-    number = _pick(
+    number = pick(
         ("", "", f"{int(rng.integers(1, 12))}. ", f"{int(rng.integers(1, 9))}.{int(rng.integers(1, 9))} "), rng
     )
-    return number + _pick((title, title.title(), title.upper()), rng)
+    return number + pick((title, title.title(), title.upper()), rng)
 
 
-def _listing(code: str, rng: np.random.Generator) -> str:
+def listing(code: str, rng: np.random.Generator) -> str:
     lines = [line for line in code.split("\n") if line.strip()]
     start = int(rng.integers(max(1, len(lines) - 8)))
     return "\n".join(line[:70] for line in lines[start : start + 8])
 
 
-def _face(fonts: Sequence[Path], rng: np.random.Generator, mono: bool) -> Path | None:
+def font_of(fonts: Sequence[Path], rng: np.random.Generator, mono: bool) -> Path | None:
     """A font by family, then within it; half the time an upright one of plain weight."""
     fitting = [font for font in fonts if bool(_MONO.search(font.name)) is mono] or fonts
     if not fitting:
         return None
-    family = _pick(sorted({family_of(font) for font in fitting}), rng)
+    family = pick(sorted({family_of(font) for font in fitting}), rng)
     members = [font for font in fitting if family_of(font) == family]
     plain = [font for font in members if _PLAIN.search(font.stem)]
-    return _pick(plain if plain and rng.random() < 0.5 else members, rng)
+    return pick(plain if plain and rng.random() < 0.5 else members, rng)
 
 
-def _pick(items: Sequence[T], rng: np.random.Generator) -> T:
+def pick(items: Sequence[T], rng: np.random.Generator) -> T:
     return items[int(rng.integers(len(items)))]
 
 
 def draw_formula(corpora: Corpora, rng: np.random.Generator, dpi: float) -> tuple[NDArray[np.uint8], str]:
-    """A formula, black on white [H, W] without margins, and its LaTeX: an image of the corpora or newly drawn."""
-    pixels: NDArray[np.uint8] | None = None
-    while pixels is None:
-        if corpora.formulas and (not corpora.latex or rng.random() < 0.4):
-            path, latex = _pick(corpora.formulas, rng)
+    """A formula, black on white [H, W] without margins, and its LaTeX: an image of the corpora, or a drawing."""
+    while True:
+        if corpora.formulas and (not corpora.latex or corpora.sheets or rng.random() < 0.4):
+            path, latex = pick(corpora.formulas, rng)
             image, scale = Image.fromarray(formula_ink(path)), dpi / FORMULA_IMAGE_DPI
             size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
             return np.asarray(image.resize(size, Image.Resampling.BOX)), latex
-        latex = _pick(corpora.latex, rng)
-        pixels = typeset_formula(latex, rng.uniform(9, 13), dpi, _pick(("cm", "cm", "cm", "stix", "dejavuserif"), rng))
-    return pixels, latex
+        with suppress(UnknownSpelling):
+            latex = normal_latex(pick(corpora.latex, rng))
+            family = pick(("cm", "cm", "cm", "stix", "dejavuserif"), rng)
+            pixels = typeset_formula(latex, rng.uniform(9, 13), dpi, family)
+            if pixels is not None:
+                return pixels, latex
 
 
 def typeset_formula(latex: str, points: float, dpi: float, family: str) -> NDArray[np.uint8] | None:

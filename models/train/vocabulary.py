@@ -6,17 +6,17 @@ Changing it makes all earlier weights worthless, so it is run once a vocabulary,
 """
 
 import random
-import re
 import sys
-import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pymupdf
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from gravityocr_models.records import Task
-from gravityocr_models.train.corpora import load_corpora, normal_latex
+from gravityocr_models.train.corpora import Corpora, load_corpora
+from gravityocr_models.train.dialect import UnknownSpelling, normal_latex
 
 SIZE = 2048
 END, MASK, IMAGE, IMAGE_START, IMAGE_END = "<|end|>", "<|mask|>", "<|image|>", "<|image_start|>", "<|image_end|>"
@@ -60,7 +60,7 @@ def _texts(root: Path) -> Iterator[str]:
     prose = [part for text in corpora.prose for part in text.parts]
     code = [part for text in corpora.code for part in text.parts]
     papers = [page.get_text(flags=0) for path in corpora.papers for page in pymupdf.open(path).pages()]
-    sources = {"papers": papers, "prose": prose, "code": code, "latex": _latex(root / "text"), "tables": prose}
+    sources = {"papers": papers, "prose": prose, "code": code, "latex": _latex(corpora), "tables": prose}
     yield from (f"{letter}\n" * LETTER_COUNT for letter in LETTERS)
     for name, parts in sources.items():
         rng.shuffle(parts)
@@ -71,20 +71,13 @@ def _texts(root: Path) -> Iterator[str]:
             yield part
 
 
-def _latex(folder: Path) -> list[str]:
-    """Formulas: the im2latex lists, and what stands between dollars in LaTeX sources."""
+def _latex(corpora: Corpora) -> list[str]:
+    """Formulas as nano is to spell them."""
     found: list[str] = []
-    for archive in sorted(folder.glob("*.tar.gz")):
-        with tarfile.open(archive) as files:
-            for member in files:
-                stream = files.extractfile(member) if member.isfile() else None
-                text = stream.read().decode("utf-8", errors="ignore") if stream else ""
-                if member.name.endswith((".lst", ".txt")):
-                    found += text.splitlines()
-                elif member.name.endswith(".tex"):
-                    found += re.findall(r"\$[^$]{1,300}\$", text)
-                    found += re.findall(r"\\begin\{(?:equation|align)\*?\}(.{1,600}?)\\end", text, re.DOTALL)
-    return [normal_latex(formula) for formula in found]
+    for formula in corpora.latex:
+        with suppress(UnknownSpelling):
+            found.append(normal_latex(formula))
+    return found
 
 
 def _table(parts: list[str], rng: random.Random) -> str:

@@ -9,8 +9,8 @@ from gravityocr_models.config import DraftConfig
 from gravityocr_models.records import Task
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import GLYPHS, IGNORE, TRAILING, batches, collate, glyph_labels, token_places
-from gravityocr_models.train.data import Sample
 from gravityocr_models.train.joint import nano_config
+from gravityocr_models.train.sample import Sample
 from gravityocr_models.weights import NANO
 
 END = 0
@@ -54,11 +54,19 @@ def test_batches_share_a_grid_and_keep_to_the_budget(tokenizer: Tokenizer) -> No
 
 def test_glyphs_are_named_by_the_token_under_their_centre() -> None:
     glyphs = (("b", 12.0, 5.0), ("a", 3.0, 5.0), ("c", 14.0, 6.0), ("d", 40.0, 20.0), ("e", 900.0, 5.0))
-    labels = glyph_labels(glyphs, (2, 4), 16)
-    assert labels[0].tolist() == [GLYPHS["a"], GLYPHS["b"]]
-    assert labels[4 + 2].tolist() == [GLYPHS["d"], 0]
-    assert labels.sum() == GLYPHS["a"] + GLYPHS["b"] + GLYPHS["d"]
-    assert (glyph_labels((), (1, 2), 16) == IGNORE).all()
+    drawn = replace(sample("ba c\nde"), glyphs=glyphs)
+    labels = glyph_labels(drawn, (2, 4), 16)
+    assert labels[0].tolist() == [[GLYPHS["a"], 1], [GLYPHS["b"], 0]]
+    assert labels[4 + 2].tolist() == [[GLYPHS["d"], 0], [0, IGNORE]]
+    assert labels[..., 0].sum() == GLYPHS["a"] + GLYPHS["b"] + GLYPHS["d"]
+    assert (glyph_labels(replace(drawn, glyphs=()), (1, 2), 16) == IGNORE).all()
+
+
+def test_blanks_behind_glyphs_are_unknown_by_markup() -> None:
+    drawn = replace(sample("<b>a</b> c"), glyphs=(*[None] * 3, ("a", 3.0, 5.0), *[None] * 4, ("c", 40.0, 5.0)))
+    labels = glyph_labels(drawn, (1, 4), 16)
+    assert labels[0, 0].tolist() == [GLYPHS["a"], IGNORE]
+    assert labels[2, 0].tolist() == [GLYPHS["c"], 1]
 
 
 def test_each_token_stands_where_its_first_glyph_is(tokenizer: Tokenizer) -> None:

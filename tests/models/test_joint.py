@@ -1,7 +1,9 @@
 """The joint loss teaches what decoding asks for, and a run goes on where it stopped."""
 
 import shutil
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +16,15 @@ from gravityocr_models.family import nano_conventions
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Crop, LayerUse, Rounds, Task
 from gravityocr_models.tokenizer import Tokenizer
+from gravityocr_models.train import joint, validate
 from gravityocr_models.train.batch import Batch, collate
-from gravityocr_models.train.data import READING_FIRST, Sample
-from gravityocr_models.train.joint import Trainer, initialise, rate_at
-from gravityocr_models.train.losses import GlyphHead, joint_losses, pointer_targets
+from gravityocr_models.train.corpora import Corpora
+from gravityocr_models.train.curriculum import READING_FIRST
+from gravityocr_models.train.distributed import Team
+from gravityocr_models.train.joint import Exam, Nano, initialise
+from gravityocr_models.train.losses import Losses, joint_losses, pointer_targets
+from gravityocr_models.train.sample import Sample
+from gravityocr_models.train.trainer import Trainer
 from gravityocr_models.weights import NANO, Checkpoint
 from tiny import small_nano
 
@@ -45,13 +52,12 @@ def test_overfitted_model_drafts_and_verifies(tokenizer: Tokenizer) -> None:
     draft = DraftConfig(16, tokenizer.special("<|mask|>"), 1.0)
     model = OcrModel(small_nano(tokenizer))
     initialise(model)
-    head = GlyphHead(64)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     rng = np.random.default_rng(0)
     end = tokenizer.special("<|end|>")
-    for _ in range(120):
+    for _ in range(160):
         batch = collate(samples_of(texts), tokenizer, model.config, draft, end, rng)
-        losses = joint_losses(model, head, batch, draft)
+        losses = joint_losses(model, batch, draft)
         optimizer.zero_grad()
         (losses.ar + losses.draft).backward()
         optimizer.step()
@@ -78,11 +84,8 @@ def test_no_draft_row_sees_its_own_answer(tokenizer: Tokenizer) -> None:
     batch = collate(samples_of(["one two three four"]), tokenizer, model.config, draft, end, np.random.default_rng(0))
     batch = replace(batch, delta=torch.zeros_like(batch.delta))
     changed = replace(batch, answers=batch.answers.flip(1))
-    head = GlyphHead(64)
     with torch.no_grad():
-        assert torch.equal(
-            joint_losses(model, head, batch, draft).draft, joint_losses(model, head, changed, draft).draft
-        )
+        assert torch.equal(joint_losses(model, batch, draft).draft, joint_losses(model, changed, draft).draft)
 
 
 def test_one_head_learns_where_to_look(tokenizer: Tokenizer) -> None:
@@ -103,65 +106,94 @@ def test_one_head_learns_where_to_look(tokenizer: Tokenizer) -> None:
     assert targets[prompt + length : prompt + 2 * length - 1] == [place + 1 for place in places[1:]]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(60):
-        losses = joint_losses(model, GlyphHead(64), batch, draft)
+        losses = joint_losses(model, batch, draft)
         optimizer.zero_grad()
         losses.pointer.backward()
         optimizer.step()
     assert losses.pointer_accuracy == 1.0
 
 
+ALONE = Team(0, 1, torch.device("cpu"))
+
+
 @pytest.fixture
-def target(tmp_path: Path) -> Path:
+def nano(tmp_path: Path) -> Nano:
     folder = tmp_path / "nano"
     folder.mkdir()
     shutil.copy(NANO / "tokenizer.json", folder)
-    return folder
+    return Nano(folder)
 
 
-def one_batch(trainer: Trainer) -> Batch:
-    end = trainer.tokenizer.special("<|end|>")
-    rng = np.random.default_rng(0)
-    return collate(samples_of(["some words", "more"]), trainer.tokenizer, trainer.model.config, trainer.draft, end, rng)
+def batch_of(nano: Nano, drawn: list[Sample]) -> Batch:
+    end = nano.tokenizer.special("<|end|>")
+    return collate(drawn, nano.tokenizer, nano.config, nano.draft, end, np.random.default_rng(0))
 
 
-def test_a_run_resumes_from_its_state_and_from_its_weights(target: Path, tmp_path: Path) -> None:
-    cpu = torch.device("cpu")
-    first = Trainer(target, tmp_path / "state", cpu)
+def test_a_run_resumes_from_its_state_and_from_its_weights(nano: Nano, tmp_path: Path) -> None:
+    first = nano.trainer(tmp_path / "state", ALONE)
     first.progress.samples = READING_FIRST
-    batch = one_batch(first)
+    batch = batch_of(nano, samples_of(["some words", "more"]))
     for _ in range(2):
         first.step(batch, 1e-3)
+        first.count(2)
     first.save()
-    first.export()
-    resumed = Trainer(target, tmp_path / "state", cpu)
+    average = first.averaged()
+    assert average is not None
+    nano.export(first, average)
+    resumed = nano.trainer(tmp_path / "state", ALONE)
     assert resumed.progress == first.progress
     a, b = first.step(batch, 1e-3), resumed.step(batch, 1e-3)
-    assert torch.equal(a.ar, b.ar)
+    assert torch.equal(a["ar"], b["ar"])
     for name, tensor in first.model.state_dict().items():
         assert torch.equal(tensor, resumed.model.state_dict()[name])
-    fresh = Trainer(target, tmp_path / "elsewhere", cpu)
+        assert torch.equal(first.average[name], resumed.average[name])
+    fresh = nano.trainer(tmp_path / "elsewhere", ALONE)
     assert fresh.progress.samples == READING_FIRST + 4
-    stored = torch.load(tmp_path / "state" / "state.pt", weights_only=True)["average"]
     for name, tensor in fresh.model.state_dict().items():
-        torch.testing.assert_close(tensor, stored[name].half().float())
+        torch.testing.assert_close(tensor, average.state_dict()[name].half().float())
 
 
-def test_at_first_the_encoder_learns_alone(target: Path, tmp_path: Path) -> None:
-    trainer = Trainer(target, tmp_path / "state", torch.device("cpu"))
+def test_at_first_the_encoder_learns_alone(nano: Nano, tmp_path: Path) -> None:
+    trainer = nano.trainer(tmp_path / "state", ALONE)
     before = {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
     glyphs = (("a", 5.0, 5.0), ("b", 40.0, 20.0))
-    named = [replace(sample, glyphs=glyphs) for sample in samples_of(["ab"])]
-    end = trainer.tokenizer.special("<|end|>")
-    config = trainer.model.config
-    batch = collate(named, trainer.tokenizer, config, trainer.draft, end, np.random.default_rng(0))
-    losses = trainer.step(batch, 1e-3)
+    figures = trainer.step(batch_of(nano, [replace(sample, glyphs=glyphs) for sample in samples_of(["ab"])]), 1e-3)
     moved = {name for name, tensor in trainer.model.state_dict().items() if not torch.equal(tensor, before[name])}
-    assert torch.isfinite(losses.glyph)
+    assert torch.isfinite(figures["glyph"])
     assert any(name.startswith("model.visual") for name in moved)
     assert not any(name.startswith(("model.language_model", "lm_head")) for name in moved)
 
 
-def test_learning_rate_warms_up_holds_and_falls() -> None:
-    assert rate_at(0, 0.0) < rate_at(50, 0.1) < rate_at(1000, 0.2) == pytest.approx(rate_at(5000, 0.8))
-    assert rate_at(5000, 0.9) == pytest.approx(rate_at(5000, 0.5) / 2)
-    assert rate_at(5000, 1.0) == 0
+def test_the_vocabulary_is_seeded_once_when_the_decoder_begins(nano: Nano, tmp_path: Path) -> None:
+    trainer: Trainer = nano.trainer(tmp_path / "state", ALONE)
+    trainer.progress.samples = READING_FIRST - 1
+    rows = trainer.model.lm_head.weight
+    before = rows.clone()
+    trainer.count(1)
+    seeded = rows.clone()
+    assert not torch.equal(seeded, before)
+    assert torch.equal(trainer.average["lm_head.weight"], seeded)
+    trainer.count(1)
+    assert torch.equal(rows, seeded)
+
+
+def test_an_exam_takes_losses_and_reads_the_kinds_that_training_has_come_to(
+    nano: Nano, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(*_: object) -> Iterator[Sample]:
+        return cycle(samples_of(["some words", "more"]))
+
+    nano.config = small_nano(nano.tokenizer)
+    trainer = nano.trainer(tmp_path / "state", ALONE)
+    for module in (joint, validate):
+        monkeypatch.setattr(module, "samples", drawn)
+    monkeypatch.setattr(joint, "TOKENS_A_BATCH", 64)
+    monkeypatch.setattr(validate, "CROPS_ON_THE_WAY", 2)
+    exam = Exam(nano, trainer, Corpora())
+    assert len(exam.batches) == joint.VALIDATION_BATCHES
+    found = exam(trainer.model)
+    (losses,) = found["metrics.csv"]
+    assert float(losses["ar"]) > 0
+    assert losses.keys() == {field.name for field in fields(Losses)}
+    assert [row["read"] for row in found["reading.csv"]] == ["words", "lines"]
+    assert {row["crops"] for row in found["reading.csv"]} == {2}

@@ -5,7 +5,6 @@ import torch
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.joint import initialise
-from gravityocr_models.train.losses import GlyphHead
 from gravityocr_models.train.seeding import seed_vocabulary
 from gravityocr_models.weights import NANO
 from tiny import small_nano
@@ -15,11 +14,11 @@ from tiny import small_nano
 def test_rows_lean_on_their_letters_and_keep_their_length() -> None:
     torch.manual_seed(0)
     tokenizer = Tokenizer.load(NANO / "tokenizer.json")
-    model, head = OcrModel(small_nano(tokenizer)), GlyphHead(64)
+    model = OcrModel(small_nano(tokenizer))
     initialise(model)
     embeddings, outputs = model.model.language_model.embed_tokens.weight, model.lm_head.weight
     lengths, before = embeddings.norm(dim=1), embeddings.clone()
-    seed_vocabulary(model, head, tokenizer)
+    seed_vocabulary(model, tokenizer)
 
     def alike(rows: torch.Tensor, one: str, other: str) -> float:
         (a,), (b,) = tokenizer.encode(one), tokenizer.encode(other)

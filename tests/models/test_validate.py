@@ -7,8 +7,9 @@ import pytest
 
 from gravityocr_models.engine import Engine
 from gravityocr_models.records import Crop, Decoded, Task
-from gravityocr_models.train.data import Sample
-from gravityocr_models.train.validate import score
+from gravityocr_models.train.curriculum import Stage
+from gravityocr_models.train.sample import Sample
+from gravityocr_models.train.validate import kinds_of, score
 
 
 class Reader:
@@ -35,3 +36,11 @@ def test_score_counts_edits_over_characters() -> None:
     assert found.character_error == pytest.approx(4 / 10)
     assert (found.right, found.cut) == pytest.approx((1 / 3, 1 / 3))
     assert found.tokens_a_forward == pytest.approx(8 / 4)
+    assert found.accepted == 1  # one round had a draft, and committed two tokens
+    assert found.likeness == pytest.approx((1 + 3 / 5 + 0) / 3)
+
+
+def test_kinds_are_those_that_a_stage_holds() -> None:
+    assert kinds_of(Stage(words=0.5, lines=0.5, paragraphs=0.0)) == ["words", "lines"]
+    everything = Stage(words=0.2, lines=0.3, paragraphs=0.5, formulas=0.1, tables=0.1)
+    assert kinds_of(everything) == ["words", "lines", "paragraphs", "formulas", "tables"]
