@@ -2,7 +2,7 @@
 
     python benchmarks/soak.py --documents 300            a folder of one-page PDFs, read by the fake engine of the tests
     python benchmarks/soak.py --pages 500                one document of as many pages
-    python benchmarks/soak.py --documents 300 --real     with the shipped model
+    python benchmarks/soak.py --pages 500 --rows 6 --real --picture docs/memory-500-pages.svg    with the shipped model
 
 Measures the main process and its workers together (resident set, summed, twice a second) while `convert` runs on
 synthetic documents. The bar: at the end no more than 10 % above what it was after a tenth of the work.
@@ -27,18 +27,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=1)
     parser.add_argument("--pages", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=40, help="lines of text on a page: the model's work")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--real", action="store_true", help="the shipped model and the real layout analysis")
-    parser.add_argument("--picture", type=Path, default=Path("out/soak.png"))
+    parser.add_argument("--picture", type=Path, default=Path("out/memory.svg"), help="PNG or SVG")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        write_documents(place / "in", options.documents, options.pages)
+        write_documents(place / "in", options.documents, options.pages, options.rows)
         program = [sys.executable, "-m", "gravityocr_cli"]
         program = program if options.real else [sys.executable, str(ROOT / "tests" / "fake_program.py")]
         command = [*program, "convert", str(place / "in"), "-o", str(place / "out"), "--jobs", str(options.jobs)]
         curve, code = measure([*command, "--log-format", "json"])
-    draw(curve, options.picture, f"{options.documents} documents of {options.pages} pages")
+    model = "the shipped model" if options.real else "a fake model"
+    draw(curve, options.picture, f"{options.documents} x {options.pages} pages of {options.rows} lines, {model}")
     early, late = at(curve, 0.1), at(curve, 0.98)
     facts = {
         "documents": options.documents,
@@ -52,14 +54,14 @@ def main() -> int:
     return int(code != 0 or late > 1.1 * early)
 
 
-def write_documents(folder: Path, documents: int, pages: int) -> None:
+def write_documents(folder: Path, documents: int, pages: int, rows: int) -> None:
     """Synthetic documents: a page of text and a drawing each."""
     folder.mkdir()
     for number in range(documents):
         with pymupdf.open() as document:
             for page_number in range(pages):
                 page = document.new_page()
-                for row in range(40):
+                for row in range(rows):
                     page.insert_text(
                         (72, 72 + 14 * row), f"Document {number}, page {page_number}, row {row}.", fontsize=10
                     )
@@ -109,15 +111,17 @@ def at(curve: list[tuple[float, int, float]], share: float) -> float:
 
 
 def draw(curve: list[tuple[float, int, float]], path: Path, title: str) -> None:
-    """The curve as a PNG file."""
+    """The curve as a picture, in the format that the name asks for."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text as text: a small file
     path.parent.mkdir(parents=True, exist_ok=True)
     figure, axes = pyplot.subplots(figsize=(8, 4))
-    axes.plot([pages for _, pages, _ in curve], [mib for _, _, mib in curve])
+    some = curve[:: len(curve) // 400 + 1]
+    axes.plot([pages for _, pages, _ in some], [mib for _, _, mib in some])
     axes.set(xlabel="pages done", ylabel="MiB, with workers", title=title, ylim=(0, None))
     figure.savefig(path, dpi=120)
 

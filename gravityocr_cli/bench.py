@@ -1,15 +1,13 @@
-"""`gravityocr bench`: plain against speculative decoding on the crops of real pages.
+"""`gravityocr bench`: plain against speculative decoding on the crops of real pages, and whole pages by stage.
 
 All ways of decoding get the same crops, batches and image tokens, one after the other in one process: the ratios are
-what counts, seconds differ from machine to machine. A token's forwards are counted by a hook on the decoder's first
-layer, prefill included, one for each sequence of a batch that takes part.
+what counts, seconds differ from machine to machine.
 """
 
 import json
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,71 +15,77 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from gravityocr_cli import benchplot
+from gravityocr_cli.benchpages import PageRow, page_rows, places_in
 from gravityocr_cli.crops import crops_of
 from gravityocr_cli.errors import InputError
 from gravityocr_cli.pdf import LostPage, Source
 from gravityocr_cli.pipeline import Reader, limits_of
 from gravityocr_cli.regions import regions_of
 from gravityocr_cli.settings import Settings, TextLayer
-from gravityocr_models.records import Crop, LayerUse, Rounds
+from gravityocr_models.records import Crop, LayerUse
 
 if TYPE_CHECKING:
     from gravityocr_models.engine import Engine
+    from gravityocr_models.measure import Row
 
 SUFFIXES = (".pdf", ".png", ".jpg", ".jpeg")
-DEFAULT_CROPS = 64
-
-
-@dataclass(frozen=True)
-class Row:
-    """One way of decoding over all crops. same_as_plain: crops whose ids equal those of plain decoding."""
-
-    rounds: str
-    decode_seconds: float
-    tokens: int
-    forwards: int
-    batch_forwards: int
-    same_as_plain: int
-
-    @property
-    def tokens_a_forward(self) -> float:
-        return self.tokens / max(1, self.forwards)
+CROPS, PAGES = 32, 4
+BATCHES, BLOCKS = (1, 4, 16, 32), (0, 16)
 
 
 def run(
-    folder: Path, *, limit: int | None, block: int | None, batch: int | None, text_layer: TextLayer, as_json: bool
+    folder: Path,
+    *,
+    limit: int | None = None,
+    pages: int | None = None,
+    batches: Sequence[int] | None = None,
+    blocks: Sequence[int] | None = None,
+    text_layer: TextLayer = TextLayer.OFF,
+    peer: bool = True,
+    plot: Path | None = None,
+    as_json: bool = False,
 ) -> int:
-    """Measures the first `limit` crops (64 for None) of the folder's documents; prints a table, then one JSON line."""
-    from dataclasses import replace
+    """Measures some crops and pages of the folder's documents; prints tables, then one JSON line.
 
+    limit: crops, 0 for all. pages: 0 for none. blocks: mask tokens a round, 0 for as many as pay. peer: transformers
+    too. Raises InputError where there is nothing to read, UsageError for a picture that cannot be written.
+    """
+    if plot is not None:
+        benchplot.check(plot)
     from gravityocr_cli.pipeline import load_reader
+    from gravityocr_models.measure import peak_memory_mib, prompts_of, rows_of
 
     engine: Engine = load_reader(Settings())  # type: ignore[assignment]
-    if batch is not None:
-        engine = replace(engine, slots=batch)
-    crops = list(islice(crops_in(folder, engine), limit or DEFAULT_CROPS))
+    paths = [folder] if folder.is_file() else sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
+    crops = list(islice(crops_in(paths, engine), CROPS if limit is None else limit or None))
     if not crops:
         raise InputError(f"{folder}: no page with anything to read")
     layer = LayerUse(text_layer.value)
-    vision_seconds, rows = measure(engine, crops, block, layer)
-    facts: dict[str, object] = {
-        "crops": len(crops),
-        "batch": engine.slots,
-        "block": engine.rules(Rounds.FUSED, block).block,
-        "text_layer": layer.value,
+    prompts, vision_seconds = prompts_of(engine, crops, layer)
+    rows = list(rows_of(engine, prompts, batches or BATCHES, BLOCKS if blocks is None else blocks, peer))
+    settings = Settings(text_layer=text_layer, images=False)
+    read = list(page_rows(engine, places_in(paths, PAGES if pages is None else pages), settings))
+    facts = {
         "engine": engine.describe(),
+        "crops": len(crops),
+        "text_layer": layer.value,
         "vision_seconds": round(vision_seconds, 3),
-        "rows": [_as_row(row, rows[0]) for row in rows],
+        "decoding": [_decoding_facts(row, _plain(rows, row)) for row in rows],
+        "reading": [_reading_facts(row, read[0]) for row in read],
+        "peak_memory_mib": round(peak_memory_mib(), 1),
     }
     if not as_json:
-        Console().print(_table(facts, rows))
+        for table in (_decoding_table(facts, rows), _reading_table(read)):
+            Console().print(table)
+    if plot is not None:
+        benchplot.draw(plot, rows, [_name(row) for row in rows], [_speedup(rows, row) for row in rows], read)
     print(json.dumps(facts))
     return 0
 
 
-def crops_in(folder: Path, engine: Reader) -> Iterator[Crop]:
-    """Crops of every page of every document under the folder, by path; what can't be read is named on stderr."""
-    paths = [folder] if folder.is_file() else sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
+def crops_in(paths: Sequence[Path], engine: Reader) -> Iterator[Crop]:
+    """Crops of every page of every document; what can't be read is named on stderr."""
     limits = limits_of(engine)
     for path in paths:
         try:
@@ -95,59 +99,66 @@ def crops_in(folder: Path, engine: Reader) -> Iterator[Crop]:
             print(f"gravityocr: {error}", file=sys.stderr)
 
 
-def measure(engine: "Engine", crops: Sequence[Crop], block: int | None, layer: LayerUse) -> tuple[float, list[Row]]:
-    """Seconds of the vision encoder, and a row each for plain, two-forward and fused decoding."""
-    from gravityocr_models.engine import by_length
-    from gravityocr_models.speculate import decode
-
-    model = engine.checkpoint.model
-    started = time.perf_counter()
-    prompts = list(by_length(dict(enumerate(engine.prompts(crops, layer)))).values())
-    vision_seconds = time.perf_counter() - started
-    batch_forwards = 0
-
-    def count(*_: object) -> None:
-        nonlocal batch_forwards
-        batch_forwards += 1
-
-    hook = model.model.language_model.layers[0].register_forward_hook(count)
-    decode(model, prompts[-1:], engine.rules(Rounds.FUSED, block))  # first calls are slow
-    plain: list[list[int]] = []
-    rows = []
-    for rounds in Rounds:
-        batch_forwards = 0
-        started = time.perf_counter()
-        answers = decode(model, prompts, engine.rules(rounds, block), engine.slots)
-        seconds = time.perf_counter() - started
-        ids = [answer.ids for answer in answers]
-        plain = plain or ids
-        same = sum(a == b for a, b in zip(ids, plain, strict=True))
-        tokens, forwards = sum(map(len, ids)), sum(len(answer.committed) for answer in answers)
-        rows.append(Row(rounds.value, seconds, tokens, forwards, batch_forwards, same))
-    hook.remove()
-    return vision_seconds, rows
+def _plain(rows: Sequence["Row"], row: "Row") -> "Row":
+    """Plain decoding at the row's batch: the first row of each batch."""
+    return next(other for other in rows if other.batch == row.batch)
 
 
-def _as_row(row: Row, plain: Row) -> dict[str, object]:
-    return asdict(row) | {
-        "decode_seconds": round(row.decode_seconds, 3),
-        "tokens_a_forward": round(row.tokens_a_forward, 3),
-        "decode_speedup_over_plain": round(plain.decode_seconds / row.decode_seconds, 3),
+def _speedup(rows: Sequence["Row"], row: "Row") -> float:
+    return _plain(rows, row).seconds / row.seconds
+
+
+def _name(row: "Row") -> str:
+    block = {None: "", 0: ", adaptive"}.get(row.block, f", block {row.block}")
+    return row.way + block
+
+
+def _decoding_facts(row: "Row", plain: "Row") -> dict[str, object]:
+    facts = {key: round(value, 4) if isinstance(value, float) else value for key, value in asdict(row).items()}
+    facts["tokens_a_forward"] = round(row.tokens_a_forward, 3)
+    facts["times_as_fast_as_plain"] = round(plain.seconds / row.seconds, 3)
+    facts["times_as_fast_as_plain_in_cpu_time"] = round(plain.cpu_seconds / row.cpu_seconds, 3)
+    if row.decode_seconds and plain.decode_seconds:
+        facts["decode_only_times_as_fast_as_plain"] = round(plain.decode_seconds / row.decode_seconds, 3)
+    return facts
+
+
+def _reading_facts(row: PageRow, plain: PageRow) -> dict[str, object]:
+    return {
+        "way": row.way,
+        "pages": row.pages,
+        "seconds_a_page": round(row.seconds / row.pages, 3),
+        "pages_a_second": round(row.pages_per_second, 3),
+        "times_as_fast_as_plain": round(plain.seconds / row.seconds, 3),
+        "stage_seconds_a_page": {stage: round(seconds / row.pages, 4) for stage, seconds in row.stages.items()},
     }
 
 
-def _table(facts: dict[str, object], rows: Sequence[Row]) -> Table:
-    title = "{crops} crops, batch {batch}, block {block}, text layer {text_layer}; {engine}".format(**facts)
-    table = Table(title=title, caption=f"vision: {facts['vision_seconds']} s for all rows")
-    for heading in ("decoding", "seconds", "against plain", "tokens", "tokens a forward", "same ids as plain"):
-        table.add_column(heading, justify="left" if heading == "decoding" else "right")
+def _decoding_table(facts: dict[str, object], rows: Sequence["Row"]) -> Table:
+    title = "{crops} crops, text layer {text_layer}; {engine}; vision {vision_seconds} s".format(**facts)
+    table = Table("batch", title=title)
+    table.add_column("decoding", no_wrap=True)
+    for heading in ("seconds", "without prefill", "against plain", "tokens a forward", "same ids"):
+        table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
-            row.rounds,
-            f"{row.decode_seconds:.2f}",
-            f"{rows[0].decode_seconds / row.decode_seconds:.2f} x",
-            str(row.tokens),
+            str(row.batch),
+            _name(row),
+            f"{row.seconds:.2f}",
+            "" if row.decode_seconds is None else f"{row.decode_seconds:.2f}",
+            f"{_speedup(rows, row):.2f} x",
             f"{row.tokens_a_forward:.2f}",
             f"{row.same_as_plain}/{facts['crops']}",
+            end_section=row is [other for other in rows if other.batch == row.batch][-1],
         )
+    return table
+
+
+def _reading_table(rows: Sequence[PageRow]) -> Table:
+    table = Table("seconds a page", title=f"{rows[0].pages if rows else 0} whole pages")
+    for row in rows:
+        table.add_column(row.way, justify="right")
+    table.add_row("all", *(f"{row.seconds / row.pages:.2f}" for row in rows), end_section=True)
+    for stage in dict.fromkeys(stage for row in rows for stage in row.stages):
+        table.add_row(stage, *(f"{row.stages[stage] / row.pages:.2f}" if row.stages else "" for row in rows))
     return table

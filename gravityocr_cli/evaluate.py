@@ -52,7 +52,7 @@ def run(
     else:
         print_table(as_table(suite, results))
     if report_html:
-        write_atomically(report_html, evalreport.page_of(f"{folder}", suite, results).encode("utf-8", "replace"))
+        write_atomically(report_html, evalreport.page_of(f"{folder}", suite, results))
     return PARTIAL if any(result.error for result in results) else 0
 
 

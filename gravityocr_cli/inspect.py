@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from gravityocr_cli.errors import UsageError
 from gravityocr_cli.evalreport import head, picture_of
@@ -39,7 +39,7 @@ def run(path: Path, page: int, output: Path, settings: Settings | None = None) -
             raise UsageError(f"--page {page}: the document has pages 1 to {source.count}")
     engine: Engine = load_reader(settings)  # type: ignore[assignment]
     text = page_of(path, page, engine, engine.checkpoint.tokenizer.decode, settings)
-    write_atomically(output, text.encode("utf-8", "replace"))
+    write_atomically(output, text)
     return 0
 
 
@@ -50,27 +50,14 @@ class _Listening:
     engine: Reader
     answers: list[Decoded] = field(default_factory=list)
 
-    @property
-    def dpi(self) -> float:
-        return self.engine.dpi
-
-    @property
-    def token_px(self) -> int:
-        return self.engine.token_px
-
-    @property
-    def max_crop_tokens(self) -> int:
-        return self.engine.max_crop_tokens
-
-    @property
-    def max_crop_lines(self) -> int:
-        return self.engine.max_crop_lines
+    def __getattr__(self, name: str) -> Any:  # what it asks of crops
+        return getattr(self.engine, name)
 
     def read(
         self,
         crops: Sequence[Crop],
         *,
-        rounds: Rounds = Rounds.FUSED,
+        rounds: Rounds | None = None,
         layer: LayerUse = LayerUse.AUTO,
         block: int | None = None,
     ) -> list[Decoded]:
@@ -82,7 +69,7 @@ class _Listening:
 def page_of(path: Path, number: int, engine: Reader, detokenize: Detokenize, settings: Settings) -> str:
     """The HTML of page `number`; `settings.pages` must name just this page."""
     listening, product = _Listening(engine), TextProduct()
-    report = convert(path, product, lambda: listening, settings).pages[0]
+    report = convert(path, product, lambda: cast(Reader, listening), settings).pages[0]
     with Source(path, settings.password) as source:
         sheet = next(iter(source.sheets([number], PICTURE_DPI)))
     shown = sheet.reason if isinstance(sheet, LostPage) else picture_of(sheet.page, report.regions)

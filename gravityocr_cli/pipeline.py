@@ -15,6 +15,7 @@ from gravityocr_cli.checkpoints import folder_of
 from gravityocr_cli.crops import Limits
 from gravityocr_cli.document import Block, Box, Kind, Region
 from gravityocr_cli.errors import ModelError
+from gravityocr_cli.furniture import without_running_heads
 from gravityocr_cli.html import write_html
 from gravityocr_cli.jsonfile import write_json
 from gravityocr_cli.markdown import write_markdown
@@ -43,7 +44,7 @@ class Reader(Protocol):
         self,
         crops: Sequence[Crop],
         *,
-        rounds: Rounds = Rounds.FUSED,
+        rounds: Rounds | None = None,
         layer: LayerUse = LayerUse.AUTO,
         block: int | None = None,
     ) -> list[Decoded]: ...
@@ -84,7 +85,8 @@ def convert(
         prepared = _within(until, numbers, source.prepared(numbers, plan_of(engine.dpi, limits_of(engine), settings)))
 
         def pages() -> Iterator[tuple[int, Sequence[Block]]]:
-            for report, blocks in read_pages(prepared, engine, settings, product):
+            read = read_pages(prepared, engine, settings, product)
+            for report, blocks in without_running_heads(read, settings.headers_footers):
                 reports.append(report)
                 sizes[report.page] = report.size_pt
                 progress(report, len(numbers))
@@ -188,7 +190,7 @@ def _picture(part: Part, product: Product) -> tuple[list[Block], RegionReport]:
 
 def _answers(crops: list[Crop], reader: Reader, settings: Settings) -> list[Decoded | str]:
     """An answer to every crop, or why there is none."""
-    rounds = Rounds.PLAIN if settings.decode is Decode.AR else Rounds.FUSED
+    rounds = Rounds.PLAIN if settings.decode is Decode.AR else None
     layer = LayerUse(settings.text_layer.value)
     if layer is LayerUse.OFF:
         crops = [replace(crop, draft=None) for crop in crops]
@@ -217,7 +219,7 @@ def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tup
         if not isinstance(answer, str) and not answer.truncated:
             texts.append(answer.text)
             layers += answer.kept_layer
-        elif crop.draft is not None and settings.text_layer is TextLayer.AUTO:
+        elif crop.draft is not None and settings.text_layer is TextLayer.AUTO and not _is_rejected(answer):
             texts.append(crop.draft)  # unverified, and still more than nothing
             layers += 1
             warnings.append("the model gave no answer; the text layer is used unverified")
@@ -234,3 +236,8 @@ def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tup
     writer = "text layer" if layers == len(answers) else "model"
     blocks = [replace(block, source=writer, confidence=report.confidence) for block in blocks]
     return blocks + ([lost_block(part.region, losses[0])] if losses else []), report
+
+
+def _is_rejected(answer: Decoded | str) -> bool:
+    """Whether the model, which failed to read the crop, could at least tell that its text layer is wrong."""
+    return not isinstance(answer, str) and answer.agreement is not None and not answer.kept_layer

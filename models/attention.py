@@ -13,17 +13,26 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Te
     """Scaled dot-product attention.
 
     query [B, Hq, T, D]; key and value [B, Hkv, S, D] with Hq a multiple of Hkv; mask bool, broadcastable to
-    [B, Hq, T, S], true = visible; None = everything visible. Returns [B, Hq, T, D].
+    [B, 1, T, S], true = visible, or what `folded` makes of it; None = everything visible. Returns [B, Hq, T, D].
     """
     batch, heads, rows, dim = query.shape
     groups = heads // key.shape[1]
-    if groups == 1:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    # Query heads that share a key head become further rows of it: nothing is copied, the products grow larger.
-    folded = query.reshape(batch, key.shape[1], groups * rows, dim)
-    if mask is not None:
-        mask = mask.expand(-1, 1, rows, -1).repeat(1, 1, groups, 1)
-    return F.scaled_dot_product_attention(folded, key, value, attn_mask=mask).reshape(batch, heads, rows, dim)
+    if groups > 1:  # query heads that share a key head become further rows of it: nothing is copied
+        query = query.reshape(batch, key.shape[1], groups * rows, dim)
+        if mask is not None and mask.shape[-2] == rows:
+            mask = folded(mask, groups)
+    out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    return out.view(batch, heads, rows, dim)
+
+
+def folded(mask: Tensor, groups: int) -> Tensor:
+    """A mask [B, 1, T, S] for `groups` query heads that share a key head: [B, 1, groups * T, S]."""
+    return mask.repeat(1, 1, groups, 1)
+
+
+def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same mask as what is added to the scores; made once here, not once in every layer's attention."""
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -torch.inf)
 
 
 def window_mask(lengths: Tensor, causal: Tensor, masked: Tensor, rows: int, slots: int) -> Tensor:

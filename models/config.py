@@ -1,6 +1,7 @@
 """What a checkpoint is: frozen configs, read strictly from the files beside the weights.
 
-`config.json` has the layout that transformers writes for GLM-OCR. nano adds one key to it, `vision_config.stem_widths`.
+`config.json` has the layout that transformers writes for GLM-OCR. nano adds three keys to its
+vision_config: `stem_widths`, `stem_depths` and `glyphs`.
 `block_diffusion.json` says how the decoder was trained to draft. A key that is missing or unknown raises.
 """
 
@@ -29,7 +30,12 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class VisionConfig:
-    """The image encoder. stem_widths: channels of stride-2 convolutions; empty = linear patches of patch_size px."""
+    """The image encoder.
+
+    stem_widths: channels of stride-2 convolutions; empty = linear patches of patch_size px. stem_depths: residual
+    blocks behind each of them but the last; empty = none. glyphs: characters that image tokens can name; None = no
+    glyph head.
+    """
 
     depth: int
     hidden_size: int
@@ -44,6 +50,8 @@ class VisionConfig:
     rms_norm_eps: float = 1e-5
     rope_theta: float = 1e4
     stem_widths: tuple[int, ...] = ()
+    stem_depths: tuple[int, ...] = ()
+    glyphs: int | None = None
 
     def __post_init__(self) -> None:
         if self.hidden_size % (4 * self.num_heads):
@@ -52,6 +60,10 @@ class VisionConfig:
             raise ConfigError("the last stem width must be the vision hidden_size")
         if self.stem_widths and self.patch_size != 2 ** len(self.stem_widths):
             raise ConfigError("patch_size must be the stem's total stride")
+        if self.stem_depths and len(self.stem_depths) != len(self.stem_widths) - 1:
+            raise ConfigError("stem_depths must have one entry less than stem_widths")
+        if self.glyphs is not None and (not isinstance(self.glyphs, int) or self.glyphs < 1):
+            raise ConfigError(f"vision_config: glyphs cannot be {self.glyphs!r}")
 
     @property
     def token_px(self) -> int:
@@ -119,7 +131,7 @@ class OcrConfig:
         if vision_rope.pop("rope_type", "axial") not in ("axial", "default") or vision_rope.keys() - {"rope_theta"}:
             raise ConfigError("vision_config.rope_parameters: only the axial rotary embedding is supported")
         vision |= vision_rope
-        for part, key in ((text, "mrope_section"), (vision, "stem_widths")):
+        for part, key in ((text, "mrope_section"), (vision, "stem_widths"), (vision, "stem_depths")):
             if key in part:
                 part[key] = tuple(part[key])
         if {"hidden_size", "num_attention_heads"} <= text.keys():

@@ -11,6 +11,7 @@ import ctypes
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -20,8 +21,10 @@ from gravityocr_models import weights
 from gravityocr_models.family import Conventions, read_conventions
 from gravityocr_models.image import normalise, stack
 from gravityocr_models.ocr import image_positions
+from gravityocr_models.reading import drafter, spell
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
-from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
+from gravityocr_models.rounds import Runner
+from gravityocr_models.speculate import Answer, Drafter, Prompt, Rules, agreements, decode
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
 VISION_PIXELS = 1_500_000  # of one forward of the encoder: bounds its memory, and stays in the caches
@@ -71,7 +74,14 @@ class Engine:
         number = _best_dtype(place) if dtype == "auto" else getattr(torch, dtype)
         folder = model or weights.NANO
         checkpoint = weights.load(folder, place, number)
+        checkpoint.model.lay_out()
         return cls(checkpoint, read_conventions(folder, checkpoint.model.config, checkpoint.tokenizer))
+
+    @cached_property
+    def _runner(self) -> Runner | None:
+        """Kept from call to call on a GPU, for its graphs. Elsewhere each call's cache is as large as its crops ask."""
+        model = self.checkpoint.model
+        return Runner(model) if model.device.type == "cuda" else None
 
     @property
     def dpi(self) -> float:
@@ -89,6 +99,12 @@ class Engine:
         return self.conventions.max_crop_lines
 
     @property
+    def reads_glyphs(self) -> bool:
+        """Whether the encoder's own reading can be had as a draft: it names glyphs, and which is known."""
+        draft, named = self.checkpoint.draft, self.checkpoint.model.config.vision.glyphs
+        return draft is not None and draft.alphabet is not None and len(draft.alphabet) == named
+
+    @property
     def token_px(self) -> int:
         """Edge in pixels of the square that one image token covers."""
         return self.checkpoint.model.config.vision.token_px
@@ -102,19 +118,25 @@ class Engine:
         self,
         crops: Sequence[Crop],
         *,
-        rounds: Rounds = Rounds.FUSED,
+        rounds: Rounds | None = None,
         layer: LayerUse = LayerUse.AUTO,
         block: int | None = None,
     ) -> list[Decoded]:
-        """Answers in the order of the crops. block: mask tokens a round, by default as trained; changes speed only."""
+        """Answers in the order of the crops.
+
+        rounds, block: how to decode and how far to draft, by default as suits the model; they change speed only.
+        """
+        rounds = rounds or (Rounds.READING if self.reads_glyphs else Rounds.FUSED)
         foreign = self._foreign(crops) if layer is LayerUse.AUTO else set()
         seen = [place for place in range(len(crops)) if place not in foreign]
-        prompts = dict(zip(seen, self.prompts([crops[place] for place in seen], layer), strict=True))
+        prompts = dict(zip(seen, self.prompts([crops[place] for place in seen], layer, rounds), strict=True))
         verdicts = self._verdicts(crops, prompts) if layer is LayerUse.AUTO else {}
         shares = {place: verdict.share for place, verdict in verdicts.items()}
         kept = {place for place, verdict in verdicts.items() if verdict.holds(self.conventions.keep_above)}
         unread = by_length({place: prompt for place, prompt in prompts.items() if place not in kept})
-        found = decode(self.checkpoint.model, list(unread.values()), self.rules(rounds, block), self.slots)
+        found = decode(
+            self.checkpoint.model, list(unread.values()), self.rules(rounds, block), self.slots, self._runner
+        )
         read = dict(zip(unread, found, strict=True))
         return [
             self._decoded(read[place], shares.get(place)) if place in read else self._kept(crop, shares.get(place))
@@ -165,7 +187,9 @@ class Engine:
         )
 
     @torch.inference_mode()
-    def prompts(self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF) -> list[Prompt]:
+    def prompts(
+        self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF, rounds: Rounds = Rounds.FUSED
+    ) -> list[Prompt]:
         """Each crop's image tokens and prompt; crops of one shape go through the vision encoder together."""
         model, tokenizer = self.checkpoint.model, self.checkpoint.tokenizer
         config = model.config
@@ -198,9 +222,19 @@ class Engine:
                     positions=positions.to(model.device),
                     limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
                     layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
+                    ask=self._reading(seen[place], (rows, columns)) if rounds is Rounds.READING else None,
                 )
             )
         return prompts
+
+    def _reading(self, tokens: Tensor, grid: tuple[int, int]) -> Drafter | None:
+        """What the encoder makes of a line; None where it can't tell or the crop is something else."""
+        draft = self.checkpoint.draft
+        if not self.reads_glyphs or draft is None or draft.alphabet is None:
+            return None
+        letters = sorted(draft.alphabet)
+        line = spell(self.checkpoint.model.name_glyphs(tokens), grid, letters)
+        return drafter(line, self.checkpoint.tokenizer, min(self.conventions.ends)) if line else None
 
     def _kept(self, crop: Crop, share: float | None) -> Decoded:
         """The answer that is the layer itself: one forward committed all of it, or none was asked."""

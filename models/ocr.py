@@ -7,6 +7,7 @@ in one place: `ConvStem` instead of linear patches.
 Equal to transformers' GlmOcrForConditionalGeneration (see tests/models/test_ocr.py); written for images only.
 """
 
+from functools import cache
 from itertools import pairwise
 
 import torch
@@ -14,8 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gravityocr_models.attention import attend
-from gravityocr_models.cache import KVCache
+from gravityocr_models.cache import Window
 from gravityocr_models.config import OcrConfig, TextConfig, VisionConfig
+
+GLYPHS_PER_TOKEN = 2
 
 
 class RMSNorm(nn.Module):
@@ -27,8 +30,7 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
-        scale = torch.rsqrt(x.float().square().mean(-1, keepdim=True) + self.eps)
-        return self.weight * (x * scale.to(x.dtype))
+        return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
 
 def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
@@ -36,10 +38,23 @@ def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
     return theta ** -(torch.arange(0, dim, 2, dtype=torch.float32, device=device) / dim)
 
 
+@cache
+def rotary(config: TextConfig, device: torch.device) -> tuple[Tensor, Tensor]:
+    """For each rotary pair of the decoder, the axis whose position it turns with (0..2), and its frequency."""
+    with torch.inference_mode(False):  # whoever asks first, training must be able to use it
+        axis = torch.repeat_interleave(torch.tensor(config.mrope_section))
+        return axis.to(device), frequencies(config.rope_theta, config.head_dim, device)
+
+
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate neighbouring pairs (0, 1), (2, 3)... of x [B, T, heads, D] by angles [B, T, 1, D / 2]."""
-    even, odd = x[..., 0::2], x[..., 1::2]
-    return torch.stack((even * cos - odd * sin, odd * cos + even * sin), dim=-1).flatten(-2)
+    """Rotate neighbouring pairs (0, 1), (2, 3)... of x [B, T, heads, D] by angles [B, T, 1, D / 2].
+
+    A pair is a complex number: one product, 2 to 12 times as fast on a CPU as working on every second column.
+    """
+    wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)))
+    turned = pairs * torch.complex(cos.to(wide.dtype), sin.to(wide.dtype))
+    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
 def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -71,6 +86,20 @@ class PatchEmbed(nn.Module):
         return F.linear(x, self.proj.weight.flatten(1), self.proj.bias)
 
 
+class StemBlock(nn.Module):
+    """A residual pair of 3x3 convolutions, [B, C, H, W] -> the same. The identity while `conv2` is zero."""
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__()
+        self.norm = RMSNorm(width, eps)
+        self.conv1 = nn.Conv2d(width, width, 3, 1, 1)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed = self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return x + self.conv2(F.silu(self.conv1(normed)))  # type: ignore[no-any-return]
+
+
 class ConvStem(nn.Module):
     """3x3 convolutions of stride 2 down to one vector for `patch_size` px: sees strokes across patch borders."""
 
@@ -79,12 +108,17 @@ class ConvStem(nn.Module):
         widths = (config.in_channels, *config.stem_widths)
         self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, 2, 1) for a, b in pairwise(widths))
         self.norms = nn.ModuleList(RMSNorm(width, config.rms_norm_eps) for width in widths[1:])
+        depths = config.stem_depths or (0,) * (len(config.stem_widths) - 1)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(*(StemBlock(width, config.rms_norm_eps) for _ in range(depth)))
+            for width, depth in zip(config.stem_widths[:-1], depths, strict=True)
+        )
 
     def forward(self, pixels: Tensor) -> Tensor:
         """[B, C, H, W] -> [B, n, hidden], row by row."""
         x = pixels.contiguous(memory_format=torch.channels_last)
-        for conv, norm in zip(self.convs[:-1], self.norms[:-1], strict=True):
-            x = F.silu(norm(conv(x).permute(0, 2, 3, 1))).permute(0, 3, 1, 2)
+        for conv, norm, blocks in zip(self.convs[:-1], self.norms[:-1], self.blocks, strict=True):
+            x = blocks(F.silu(norm(conv(x).permute(0, 2, 3, 1))).permute(0, 3, 1, 2))
         return self.norms[-1](self.convs[-1](x).permute(0, 2, 3, 1)).flatten(1, 2)  # type: ignore[no-any-return]
 
 
@@ -142,6 +176,20 @@ class Merger(GatedMlp):
         return super().forward(F.gelu(self.post_projection_norm(self.proj(x))))
 
 
+class GlyphHead(nn.Linear):
+    """Names the first two glyphs of an image token, and says whether a blank is behind each.
+
+    It teaches the encoder to read before the decoder has learned where to look, and gives decoding a first draft.
+    """
+
+    def __init__(self, hidden: int, glyphs: int) -> None:
+        super().__init__(hidden, GLYPHS_PER_TOKEN * (glyphs + 2))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Image tokens [..., hidden] -> logits [..., 2, glyphs + 2]: none, each glyph, a blank behind."""
+        return super().forward(tokens).unflatten(-1, (GLYPHS_PER_TOKEN, -1))  # type: ignore[no-any-return]
+
+
 class VisionModel(nn.Module):
     """Pixels -> image tokens. All images of a call have one size; every image attends to itself only."""
 
@@ -186,18 +234,31 @@ class TextAttention(nn.Module):
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
         self.head_dim = config.head_dim
+        self.shared = config.num_key_value_heads
         self.q_proj = nn.Linear(config.hidden_size, config.num_attention_heads * config.head_dim, bias=False)
         self.k_proj = nn.Linear(config.hidden_size, config.num_key_value_heads * config.head_dim, bias=False)
         self.v_proj = nn.Linear(config.hidden_size, config.num_key_value_heads * config.head_dim, bias=False)
         self.o_proj = nn.Linear(config.num_attention_heads * config.head_dim, config.hidden_size, bias=False)
+        self.qkv: Tensor | None = None  # see lay_out; a checkpoint knows the three apart
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: KVCache | None, layer: int) -> Tensor:
+    def lay_out(self) -> None:
+        """Have the three projections share one tensor, so that one product gives them all."""
+        projections = self.q_proj, self.k_proj, self.v_proj
+        self.qkv = torch.cat([projection.weight.detach() for projection in projections])
+        parts = self.qkv.split([projection.out_features for projection in projections])
+        for projection, part in zip(projections, parts, strict=True):
+            projection.weight.data = part
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: Window | None, layer: int) -> Tensor:
         batch, count, _ = x.shape
-        query = rotate_pairs(self.q_proj(x).view(batch, count, -1, self.head_dim), cos, sin).transpose(1, 2)
-        key = rotate_pairs(self.k_proj(x).view(batch, count, -1, self.head_dim), cos, sin).transpose(1, 2)
-        value = self.v_proj(x).view(batch, count, -1, self.head_dim).transpose(1, 2)
-        if cache is not None:
-            key, value = cache.write(layer, key, value, mask.shape[-1])
+        weight = self.qkv
+        if weight is None:
+            weight = torch.cat((self.q_proj.weight, self.k_proj.weight, self.v_proj.weight))
+        heads = F.linear(x, weight).view(batch, count, -1, self.head_dim)
+        heads[:, :, : -self.shared] = rotate_pairs(heads[:, :, : -self.shared], cos, sin)
+        query, new = heads.split((heads.shape[2] - 2 * self.shared, 2 * self.shared), dim=2)
+        key, value = cache.write(layer, new) if cache is not None else new.transpose(1, 2).chunk(2, dim=1)
+        query = query.transpose(1, 2)
         out = attend(query, key, value, mask)
         return self.o_proj(out.transpose(1, 2).reshape(batch, count, -1))  # type: ignore[no-any-return]
 
@@ -223,7 +284,7 @@ class DecoderLayer(nn.Module):
         self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.post_mlp_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: KVCache | None, layer: int) -> Tensor:
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: Window | None, layer: int) -> Tensor:
         attended = self.self_attn(self.input_layernorm(x), cos, sin, mask, cache, layer)
         x = x + self.post_self_attn_layernorm(attended)
         return x + self.post_mlp_layernorm(self.mlp(self.post_attention_layernorm(x)))  # type: ignore[no-any-return]
@@ -239,17 +300,14 @@ class TextModel(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
-    def forward(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: KVCache | None = None) -> Tensor:
+    def forward(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: Window | None = None) -> Tensor:
         """Hidden states [B, T, hidden].
 
-        embeds [B, T, hidden]; positions int64 [3, B, T] (time, row, column); mask bool [B, 1, T, S], S = T without a
-        cache, else the cache slots looked at. With a cache the new keys are written behind the committed ones; it is
-        the caller who then moves `cache.lengths`.
+        embeds [B, T, hidden]; positions int64 [3, B, T] (time, row, column); mask as in `attend`, [B, 1, T, S]: S = T
+        without a cache, else the slots of the cache that are looked at. With a cache the new keys are written to it.
         """
-        inv_freq = frequencies(self.config.rope_theta, self.config.head_dim, embeds.device)
-        sections = list(self.config.mrope_section)
-        per_axis = (positions[..., None] * inv_freq).split(sections, dim=-1)  # 3 x [3, B, T, section]
-        angles = torch.cat([part[axis] for axis, part in enumerate(per_axis)], dim=-1)[:, :, None]
+        axis, inv_freq = rotary(self.config, embeds.device)
+        angles = (positions.movedim(0, -1)[..., axis] * inv_freq)[:, :, None]
         cos, sin = angles.cos().to(embeds.dtype), angles.sin().to(embeds.dtype)
         x = embeds
         for index, layer in enumerate(self.layers):
@@ -267,13 +325,15 @@ class _Body(nn.Module):
 
 
 class OcrModel(nn.Module):
-    """Vision encoder, decoder and output head."""
+    """Vision encoder, decoder, output head and, in nano, the head that names glyphs."""
 
     def __init__(self, config: OcrConfig) -> None:
         super().__init__()
         self.config = config
         self.model = _Body(config)
         self.lm_head = nn.Linear(config.text.hidden_size, config.text.vocab_size, bias=False)
+        named = config.vision.glyphs
+        self.glyph_head = GlyphHead(config.text.hidden_size, named) if named else None
 
     @property
     def device(self) -> torch.device:
@@ -283,15 +343,26 @@ class OcrModel(nn.Module):
     def dtype(self) -> torch.dtype:
         return self.lm_head.weight.dtype
 
+    def lay_out(self) -> "OcrModel":
+        """Weights as serving wants them, under the same names. After it the model can't be moved or trained."""
+        for layer in self.model.language_model.layers:
+            layer.self_attn.lay_out()  # type: ignore[union-attr, operator]
+        return self
+
     def see(self, pixels: Tensor) -> Tensor:
         """Normalised pixels [B, C, H, W] -> image tokens [B, n, hidden]."""
         return self.model.visual(pixels)  # type: ignore[no-any-return]
+
+    def name_glyphs(self, tokens: Tensor) -> Tensor:
+        """Image tokens -> what stands on them; see `GlyphHead.forward`. For models that have one."""
+        assert self.glyph_head is not None
+        return self.glyph_head(tokens)  # type: ignore[no-any-return]
 
     def embed(self, ids: Tensor) -> Tensor:
         """Token ids [...] -> embeddings [..., hidden]."""
         return self.model.language_model.embed_tokens(ids)  # type: ignore[no-any-return]
 
-    def decode(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: KVCache | None = None) -> Tensor:
+    def decode(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: Window | None = None) -> Tensor:
         """See `TextModel.forward`."""
         return self.model.language_model(embeds, positions, mask, cache)  # type: ignore[no-any-return]
 

@@ -37,6 +37,7 @@ class Rounds(StrEnum):
     PLAIN = "plain"
     TWO_FORWARD = "two-forward"
     FUSED = "fused"
+    READING = "reading"
 
 
 @dataclass(frozen=True)

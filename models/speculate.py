@@ -3,13 +3,14 @@
 Every round is one forward over a window a sequence, `[x0, d_1..d_a | MASK x m]`: x0 is the last committed token, d the
 candidates. The clean rows are causal, so row i says what follows d_i; candidates are committed as long as they are what
 the model itself chooses, then its own next token. The mask rows see the clean rows and each other and predict a further
-block. What a round holds makes the three ways of decoding:
+block. What a round holds makes the ways of decoding:
 
     PLAIN        no candidates, no mask rows
     TWO_FORWARD  mask rows only in rounds without candidates: one forward drafts, the next verifies
     FUSED        both in every forward; the first block rides in the prefill
+    READING      candidates are the encoder's own reading (reading.py), mask rows only where it has none
 
-The ids are the same for all three, for any candidates, block size and batch (tests/models/test_speculate.py).
+The ids are the same for all of them, for any candidates, block size and batch (tests/models/test_speculate.py).
 """
 
 from collections import deque
@@ -19,18 +20,17 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from gravityocr_models.attention import window_mask
-from gravityocr_models.cache import KVCache
 from gravityocr_models.drafters import follow, own_predictions, recur, until_end
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.records import Rounds
+from gravityocr_models.rounds import Outcome, Runner, Work
 
-CACHE_STEP = 256  # slots that the cache grows by
 PREFILL_ROWS = 4_096  # most rows of one prefill: bounds its memory
 REFILL_BELOW = 0.75  # share of slots in use below which waiting sequences enter: a prefill for each would be narrow
-LEAST_BLOCK = 3
+BLOCKS = (3, 4, 6, 8, 12, 16, 24)  # that an adaptive one is chosen from, with none and the most
+LEAST_BLOCK = BLOCKS[0]
 PROBE_EVERY = 16  # rounds
-HEADROOM = 2.0  # mask rows for each candidate that is expected to be accepted
+WORTH_A_PROBE = 1.25  # speed-up that the best of drafts must promise before one looks again
 
 Drafter = Callable[[Sequence[int]], list[int]]
 
@@ -40,8 +40,8 @@ class Prompt:
     """What a sequence starts from.
 
     embeds [n, hidden] and positions int64 [3, n]: image tokens and prompt. limit: most tokens to commit, end token
-    included. layer: candidate ids from elsewhere, here the text layer; may be wrong. ask: overrides the candidates of
-    every round (tests inject oracles and adversaries): committed ids -> candidates.
+    included. layer: candidate ids from elsewhere, here the text layer; may be wrong. ask: where the layer is silent,
+    candidates in place of the model's own: committed ids -> candidates (a reading; in tests oracles and adversaries).
     """
 
     embeds: Tensor
@@ -75,30 +75,45 @@ class Rules:
 class Pace:
     """How far to draft. Rows that are not accepted cost time, so an adaptive block follows what has been accepted.
 
-    Where next to nothing is, decoding goes on plainly and looks again now and then. The block never changes an answer,
-    only the number and the width of the forwards.
+    A forward costs as much as `free_rows` rows and its own; a candidate is accepted with the probability seen so far.
+    The block is the one that commits most a cost. Where that is none, decoding goes on plainly and looks again now and
+    then, if the best of drafts could pay at all. The block never changes an answer, only the number and the width of
+    the forwards.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, free_rows: float) -> None:
         self._rules = rules
-        self._expected = float(rules.block)
+        self._free_rows = free_rows
+        self._right = 0.9
         self._rounds = 0
 
-    @property
-    def rules(self) -> Rules:
-        """The rules of the next round."""
-        if not self._rules.adaptive:
+    def rules(self, load: int) -> Rules:
+        """The rules of the next round, of so many sequences."""
+        if not self._rules.adaptive or self._rules.rounds is Rounds.PLAIN:
             return self._rules
-        block = round(HEADROOM * self._expected)
-        if block < LEAST_BLOCK:  # a probe takes two rounds: one drafts, the next verifies
-            block = LEAST_BLOCK if self._rounds % PROBE_EVERY < 2 else 0
-        return replace(self._rules, block=min(self._rules.block, block))
+        block = self._best(load, self._right)
+        if block == 0 and self._rounds % PROBE_EVERY < 2:  # one round drafts, the next verifies
+            gain = self._rate(load, 1.0, self._best(load, 1.0)) / self._rate(load, 1.0, 0)
+            block = LEAST_BLOCK if gain > WORTH_A_PROBE else 0
+        return replace(self._rules, block=block)
 
-    def note(self, accepted: Sequence[int]) -> None:
-        """After every round: the candidates accepted, of each sequence that had any."""
+    def note(self, drafted: Sequence[int], accepted: Sequence[int]) -> None:
+        """After every round: the candidates of each sequence, and how many were accepted."""
         self._rounds += 1
-        if accepted:
-            self._expected += (sum(accepted) / len(accepted) - self._expected) / 2
+        judged = sum(right + (right < asked) for asked, right in zip(drafted, accepted, strict=True))
+        if judged:
+            self._right += (sum(accepted) / judged - self._right) / 2
+
+    def _best(self, load: int, right: float) -> int:
+        blocks = {0, self._rules.block, *(block for block in BLOCKS if block < self._rules.block)}
+        return max(sorted(blocks), key=lambda block: self._rate(load, right, block))
+
+    def _rate(self, load: int, right: float, block: int) -> float:
+        """Tokens that a sequence commits in a round, for what the round costs."""
+        committed: float = (1 - right ** (block + 1)) / (1 - right) if right < 1 else 1 + block
+        masked = self._rules.mask_id is not None and self._rules.rounds is not Rounds.READING
+        rows = 1 + (2 if masked else 1) * block
+        return committed / (self._free_rows + load * rows)
 
 
 @dataclass
@@ -125,15 +140,10 @@ class Answer:
         """Rotary position, on all three axes, of x0, the last committed token."""
         return self.prompt_end + len(self.ids)
 
-
-def accept(drafts: Tensor, lengths: Tensor, choices: Tensor) -> Tensor:
-    """How many candidates of each sequence are the model's own choices, up to the first that is not: int64 [B].
-
-    drafts int64 [B, A], padded; lengths int64 [B]; choices int64 [B, >= A]: row i is what follows candidate i - 1.
-    """
-    places = torch.arange(drafts.shape[1], device=drafts.device)
-    equal = (drafts == choices[:, : drafts.shape[1]]) & (places < lengths[:, None])
-    return equal.cumprod(dim=1).sum(dim=1)
+    @property
+    def cached(self) -> int:
+        """Slots of the cache that hold it: all but x0."""
+        return len(self.prompt.embeds) + len(self.ids) - 1
 
 
 @torch.inference_mode()
@@ -152,27 +162,37 @@ def decode_plain(model: OcrModel, prompt: Prompt, ends: frozenset[int]) -> list[
 
 
 @torch.inference_mode()
-def decode(model: OcrModel, prompts: Sequence[Prompt], rules: Rules, slots: int = 32) -> list[Answer]:
-    """Answers in the order of the prompts. At most `slots` sequences run at once; who ends makes room for the next."""
+def decode(
+    model: OcrModel, prompts: Sequence[Prompt], rules: Rules, slots: int = 32, runner: Runner | None = None
+) -> list[Answer]:
+    """Answers in the order of the prompts. At most `slots` sequences run at once; who ends makes room for the next.
+
+    runner: of this model, to be used again from call to call.
+    """
+    runner = runner or Runner(model)
     answers = [Answer(prompt) for prompt in prompts]
     waiting = deque(answers)
     live: list[Answer] = []
-    cache = KVCache(model.config.text, 0, CACHE_STEP, model.device, model.dtype)
-    pace = Pace(rules)
+    pace = Pace(rules, runner.free_rows)
     while waiting or live:
         if waiting and len(live) <= slots * REFILL_BELOW:
             entering = _next(waiting, slots - len(live))
-            fresh = KVCache(model.config.text, len(entering), CACHE_STEP, model.device, model.dtype)
-            _round(model, fresh, entering, pace, prefill=True)
-            cache.join(fresh)
+            _round(runner, entering, pace, first=len(live), prefill=True)
             live += entering
         else:
-            _round(model, cache, live, pace, prefill=False)
-        going = [row for row, answer in enumerate(live) if not answer.done]
-        if len(going) < len(live):
-            live = [live[row] for row in going]
-            cache.keep(torch.tensor(going, dtype=torch.int64, device=model.device))
+            _round(runner, live, pace, first=0, prefill=False)
+        _leave(runner, live)
     return answers
+
+
+def _leave(runner: Runner, live: list[Answer]) -> None:
+    """Sequences that are done go; the last one takes the place of each, so that the live ones stay neighbours."""
+    for row in reversed(range(len(live))):
+        if live[row].done:
+            last = live.pop()
+            if row < len(live):
+                live[row] = last
+                runner.cache.move(len(live), row, last.cached)
 
 
 def _next(waiting: deque[Answer], room: int) -> list[Answer]:
@@ -193,105 +213,64 @@ def agreements(model: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
 
     One causal forward over prompts and layers, or a few where there are many.
     """
-    rules = Rules(frozenset(), None, 1, Rounds.PLAIN)
     waiting = deque(Answer(prompt, draft=list(prompt.layer)) for prompt in prompts)
     counts = []
     while waiting:
         judged = _next(waiting, len(waiting))
-        cache = KVCache(model.config.text, len(judged), CACHE_STEP, model.device, model.dtype)
-        for answer, (_, chosen, _) in zip(judged, _forward(model, cache, judged, rules, prefill=True), strict=True):
-            counts.append(sum(token == choice for token, choice in zip(answer.draft, chosen, strict=False)))
+        outcomes = Runner(model).prefill(0, [_work(answer) for answer in judged])
+        for answer, outcome in zip(judged, outcomes, strict=True):
+            counts.append(sum(token == choice for token, choice in zip(answer.draft, outcome.choices, strict=False)))
     return counts
 
 
-def _round(model: OcrModel, cache: KVCache, live: Sequence[Answer], pace: Pace, prefill: bool) -> None:
+def _round(runner: Runner, live: Sequence[Answer], pace: Pace, first: int, prefill: bool) -> None:
     """One forward: verify every sequence's candidates, commit, and draft the next."""
-    rules = pace.rules
+    rules = pace.rules(len(live))
     for answer in live:
         if prefill:
-            answer.draft = _candidates(answer, list(answer.prompt.layer), rules)
+            answer.draft = _candidates(answer, [], rules)
         elif not answer.prompt.layer:
             answer.draft = answer.draft[: rules.block]  # the block may have shrunk since they were drafted
-    outcome = _forward(model, cache, live, rules, prefill)
-    pace.note([accepted for answer, (accepted, _, _) in zip(live, outcome, strict=True) if answer.draft])
-    for answer, (accepted, chosen, sure) in zip(live, outcome, strict=True):
-        _commit(answer, accepted, chosen, sure, rules)
+    work = [_work(answer, [rules.mask_id or 0] * rules.masks(len(answer.draft))) for answer in live]
+    outcomes = runner.prefill(first, work) if prefill else runner.round(work)
+    pace.note([len(answer.draft) for answer in live], [outcome.accepted for outcome in outcomes])
+    for answer, outcome in zip(live, outcomes, strict=True):
+        _commit(answer, outcome, rules)
 
 
-def _forward(
-    model: OcrModel, cache: KVCache, live: Sequence[Answer], rules: Rules, prefill: bool
-) -> list[tuple[int, list[int], list[float]]]:
-    """One forward over every sequence's window: candidates accepted, and each row's choice with its probability.
-
-    Row 0 is x0, or the last token of the prompt. The cache then holds x0 and the accepted candidates.
-    """
-    device = model.device
-    heads = torch.tensor([len(a.prompt.embeds) if prefill else 1 for a in live], device=device)
-    drafted = torch.tensor([len(a.draft) for a in live], device=device)
-    masked = torch.tensor([rules.masks(len(a.draft)) for a in live], device=device)
-    width = int((heads + drafted + masked).max())
-    slots = int(cache.lengths.max()) + width
-    cache.reserve(-(-slots // CACHE_STEP) * CACHE_STEP)
-
-    embeds, positions = _window(model, live, rules, width, prefill)
-    mask = window_mask(cache.lengths, heads + drafted, masked, width, slots)
-    hidden = model.decode(embeds, positions, mask, cache)
-
-    count = int((1 + drafted + masked).max())
-    rows = (heads - 1)[:, None] + torch.arange(count, device=device)
-    batch = torch.arange(len(live), device=device)[:, None]
-    logits = model.logits(hidden[batch, rows.clamp(max=width - 1)]).float()
-    best, choices = logits.max(dim=-1)
-    certainty = (best - logits.logsumexp(dim=-1)).exp()
-
-    most = int(drafted.max())
-    drafts = torch.tensor([a.draft + [0] * (most - len(a.draft)) for a in live], dtype=torch.int64, device=device)
-    accepted = accept(drafts, drafted, choices)
-    cache.lengths = cache.lengths + heads + accepted
-    return list(zip(accepted.tolist(), choices.tolist(), certainty.tolist(), strict=True))
+def _work(answer: Answer, masks: Sequence[int] = ()) -> Work:
+    """The sequence's part of a forward: what it begins or goes on with, its candidates, mask tokens."""
+    ids = [*answer.ids[-1:], *answer.draft, *masks]
+    if answer.ids:
+        return Work(ids, len(masks), answer.next_position, answer.cached)
+    return Work(ids, len(masks), answer.next_position + 1, prompt=(answer.prompt.embeds, answer.prompt.positions))
 
 
-def _window(model: OcrModel, live: Sequence[Answer], rules: Rules, width: int, prefill: bool) -> tuple[Tensor, Tensor]:
-    """Embeddings [B, width, hidden] and positions [3, B, width] of a round's rows."""
-    rows = []
-    for answer in live:
-        clean = ([0] * len(answer.prompt.embeds) if prefill else [answer.ids[-1]]) + answer.draft
-        clean += [rules.mask_id or 0] * rules.masks(len(answer.draft))
-        rows.append(clean + [0] * (width - len(clean)))
-    embeds = model.embed(torch.tensor(rows, device=model.device))
-    starts = torch.tensor([a.next_position for a in live], device=model.device)
-    positions = (starts[:, None] + torch.arange(width, device=model.device)).expand(3, -1, -1)
-    if prefill:
-        positions = positions.clone()
-        for row, answer in enumerate(live):
-            count = len(answer.prompt.embeds)
-            embeds[row, :count] = answer.prompt.embeds
-            positions[:, row] -= count - 1  # what follows the prompt stands one behind its last position
-            positions[:, row, :count] = answer.prompt.positions
-    return embeds, positions
-
-
-def _commit(answer: Answer, accepted: int, chosen: Sequence[int], sure: Sequence[float], rules: Rules) -> None:
+def _commit(answer: Answer, outcome: Outcome, rules: Rules) -> None:
     """Take what a round has proved into the answer, and set the candidates of the next."""
+    accepted, chosen = outcome.accepted, outcome.choices
     fresh = until_end([*answer.draft[:accepted], chosen[accepted]], rules.ends)
     fresh = fresh[: answer.prompt.limit - len(answer.ids)]
     predicted = len(answer.draft) + rules.masks(len(answer.draft)) - accepted
     drafting = rules.rounds is Rounds.FUSED or rules.masks(len(answer.draft)) > 0
     answer.ids += fresh
     answer.committed.append(len(fresh))
-    answer.probability += sum(sure[: len(fresh)])
+    answer.probability += sum(outcome.certainties[: len(fresh)])
     answer.ended = answer.ids[-1] in rules.ends
     own = own_predictions(chosen, accepted, min(predicted, rules.block)) if drafting else []
     answer.draft = _candidates(answer, own, rules)
 
 
 def _candidates(answer: Answer, own: list[int], rules: Rules) -> list[int]:
-    """The next round's candidates: what follows in the layer, else the model's own predictions."""
+    """The next round's candidates: what follows in the layer, else what is asked for, else the model's own."""
     if rules.rounds is Rounds.PLAIN:
         return []
-    if answer.prompt.ask is not None:
+    layer = answer.prompt.layer
+    layered = follow(layer, answer.ids, len(layer)) if answer.ids else list(layer)
+    if layered:
+        own = layered
+    elif answer.prompt.ask is not None:
         own = answer.prompt.ask(answer.ids)
-    elif answer.ids:
-        layered = follow(answer.prompt.layer, answer.ids, len(answer.prompt.layer))
-        own = layered or (recur(answer.ids, rules.block) if rules.mask_id is None else own)
+    elif answer.ids and rules.mask_id is None:
+        own = recur(answer.ids, rules.block)
     return until_end(own[: max(0, answer.prompt.limit - len(answer.ids) - 1)], rules.ends)

@@ -3,12 +3,13 @@
     python tests/fake_program.py convert in/ -o out/      the model answers with the text layer, or with "read"
     python tests/fake_program.py --worker                 a worker without layout analysis, with faults on order
 
-A page whose text holds HANG, CRASH or BLOAT makes the worker do just that. GO_SLOW in the environment: seconds that
-every read takes.
+A page whose text holds HANG, CRASH, BLOAT or CONNECT makes the worker do just that. GO_SLOW in the environment: seconds
+that every read takes.
 """
 
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -37,6 +38,11 @@ def faulty_layout(page: Any) -> tuple[tuple[()], tuple[str, ...]]:
         os.kill(os.getpid(), signal.SIGSEGV)
     if "BLOAT" in text:
         bytearray(64 * 2**30)
+    if "CONNECT" in text:
+        try:
+            socket.create_connection(("127.0.0.1", 9))
+        except OSError as error:
+            return (), (str(error),)
     return (), ()
 
 

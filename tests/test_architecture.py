@@ -19,17 +19,27 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 # Each row may import the rows above it, not itself and not those below.
 MODELS_ROWS = (
     {"config", "store"},
-    {"records", "tokenizer", "image", "attention", "cache", "latex", "sequences"},
+    {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences"},
     {"folding"},
     {"teds"},
     {"metrics", "ocr", "layout", "family"},
-    {"weights", "drafters"},
+    {"weights", "drafters", "reading", "rounds"},
     {"speculate"},
     {"engine"},
+    {"peer"},
+    {"measure"},
+    {"yolo"},
     {"train"},
 )
 CLI_FIRST = ({"errors"}, {"document", "settings"})
-CLI_LAST = ({"pipeline"}, {"run", "doctor", "evaluate", "bench", "inspect"}, {"cli"}, {"__main__"})
+CLI_LAST = (
+    {"pipeline"},
+    {"benchpages"},
+    {"benchplot"},
+    {"run", "doctor", "evaluate", "bench", "inspect"},
+    {"cli"},
+    {"__main__"},
+)
 HEAVY = {"torch", "torchvision", "transformers", "safetensors", "doclayout_yolo"}
 
 

@@ -30,7 +30,7 @@ class FakeEngine:
         self,
         crops: Sequence[Crop],
         *,
-        rounds: Rounds = Rounds.FUSED,
+        rounds: Rounds | None = None,
         layer: LayerUse = LayerUse.AUTO,
         block: int | None = None,
     ) -> list[Decoded]:

@@ -1,4 +1,10 @@
+import errno
 import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,13 +71,87 @@ def test_what_cannot_be_written_is_one_error(tmp_path: Path) -> None:
             pass
         assert caught.value.exit_code == 5
     with pytest.raises(CannotWrite):
-        write_atomically(tmp_path / "file" / "report.json", b"{}")
+        write_atomically(tmp_path / "file" / "report.json", "{}")
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "paper.md").write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        for piece in ("x" * 1001, "x" * 100_000):  # one that waits in a buffer to the end, and one that does not
+            with pytest.raises(CannotWrite, match="file too large"), FileProduct(tmp_path / "paper.md") as product:
+                product.write(piece)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(tmp_path) == ["paper.md"]
+    assert (tmp_path / "paper.md").read_text() == "old"
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_folder_that_goes_away_meanwhile(tmp_path: Path, moved: bool) -> None:
+    def fail() -> None:
+        with FileProduct(tmp_path / "out" / "paper.md") as product:
+            product.write("half")
+            if moved:
+                (tmp_path / "out").rename(tmp_path / "elsewhere")
+            else:
+                shutil.rmtree(tmp_path / "out")
+            product.image("p1_r2.png", b"png")
+
+    with pytest.raises(CannotWrite, match="no such file"):
+        fail()
+    if moved:  # what was staged there goes when the output is written again
+        with FileProduct(tmp_path / "elsewhere" / "paper.md") as product:
+            product.write("whole")
+        assert os.listdir(tmp_path / "elsewhere") == ["paper.md"]
+
+
+def test_a_read_only_file_system_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> str:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    with pytest.raises(CannotWrite, match="read-only file system"), FileProduct(tmp_path / "paper.md"):
+        pass
+
+
+@pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_kill_while_writing_leaves_the_old_file_or_the_new_one(tmp_path: Path, moment: str, times: int) -> None:
+    (tmp_path / "paper.md").write_text("old")
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom gravityocr_cli.output import FileProduct\n"
+        f"real, left = getattr(os, {moment!r}), [{times}]\n"
+        "def deadly(*arguments):\n    left[0] -= 1\n    done = real(*arguments)\n"
+        "    return done if left[0] else os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"os.{moment} = deadly\n"
+        "with FileProduct(Path(sys.argv[1])) as product:\n    product.image('p1_r2.png', b'png')\n"
+        "    product.write('new')\n    os.write(2, b'.')\n    os.write(2, b'.')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / "paper.md"], capture_output=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert (tmp_path / "paper.md").read_text() == ("new" if (moment, times) == ("replace", 2) else "old")
+    with FileProduct(tmp_path / "paper.md") as product:  # what the killed run had staged goes now
+        product.write("newer")
+    assert {"paper.md"} <= set(os.listdir(tmp_path)) <= {"paper.md", "paper_images"}
 
 
 def test_write_atomically(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "a" / "report.json", b"{}")
+    write_atomically(tmp_path / "a" / "report.json", "{}")
     assert (tmp_path / "a" / "report.json").read_bytes() == b"{}"
     assert os.listdir(tmp_path / "a") == ["report.json"]
+    write_atomically(Path("/dev/null"), "{}")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_two_runs_that_write_the_same_file_do_not_meet(tmp_path: Path) -> None:
+    with FileProduct(tmp_path / "a.json") as slow:
+        slow.write("sl")
+        write_atomically(tmp_path / "a.json", "fast")
+        slow.write("ow")
+    assert (tmp_path / "a.json").read_text() == "slow"
+    assert os.listdir(tmp_path) == ["a.json"]
 
 
 def test_any_string_is_utf8() -> None:

@@ -83,7 +83,7 @@ def test_the_settings_reach_the_engine(make_pdf: MakePdf, engine: Any) -> None:
     run(path, Asked(), text_layer=TextLayer.DRAFT)
     assert asked == [
         {"rounds": Rounds.PLAIN, "layer": LayerUse.OFF, "block": 8},
-        {"rounds": Rounds.FUSED, "layer": LayerUse.DRAFT, "block": None},
+        {"rounds": None, "layer": LayerUse.DRAFT, "block": None},
     ]
     assert drafts == [None, "Some words."]
 
@@ -112,15 +112,16 @@ class Failing:
 
     dpi, token_px, max_crop_tokens, max_crop_lines = 144.0, 16, 1024, 6
 
-    def __init__(self, engine: Any, word: str, raises: bool) -> None:
-        self.engine, self.word, self.raises = engine, word, raises
+    def __init__(self, engine: Any, word: str, raises: bool, agreement: float | None = None) -> None:
+        self.engine, self.word, self.raises, self.agreement = engine, word, raises, agreement
 
     def read(self, crops: Sequence[Crop], **options: Any) -> list[Decoded]:
         bad = [self.word in (crop.draft or "") for crop in crops]
         if any(bad) and self.raises:
             raise RuntimeError("out of memory")
         answers = self.engine.read(crops)
-        return [replace(answer, truncated=True) if b else answer for answer, b in zip(answers, bad, strict=True)]
+        failed = {"truncated": True, "kept_layer": False, "agreement": self.agreement}
+        return [replace(answer, **failed) if b else answer for answer, b in zip(answers, bad, strict=True)]
 
 
 @pytest.mark.parametrize("raises", [True, False])
@@ -139,6 +140,13 @@ def test_where_the_layer_may_be_kept_it_stands_in_for_a_failed_answer(make_pdf: 
     text, report = run(make_pdf(page("Two.")), Failing(engine, "Two", False))
     assert text.strip() == "Two."
     assert "unverified" in report.pages[0].regions[0].warnings[0]
+    assert report.lost_parts == 0
+
+
+def test_a_layer_that_was_found_wrong_never_stands_in(make_pdf: MakePdf, engine: Any) -> None:
+    text, report = run(make_pdf(page("Two.")), Failing(engine, "Two", False, agreement=0.01))
+    assert text.startswith("<!-- gravityocr: page 1, region 0: not read")
+    assert report.lost_parts == 1
 
 
 def test_a_blank_page_asks_the_model_nothing(make_pdf: MakePdf, engine: Any) -> None:

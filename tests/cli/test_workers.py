@@ -4,6 +4,7 @@ import functools
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -90,6 +91,17 @@ def test_a_page_that_hangs_is_ended_at_its_limit(make_pdf: MakePdf, pool: Pool) 
         assert drafts(pages, 1, 2, 3) == ["One.", "the process that rendered it took longer than 2 s", "Three."]
 
 
+def test_a_worker_killed_from_outside_costs_the_page_it_had(make_pdf: MakePdf, pool: Pool) -> None:
+    with pool.open(make_pdf(*saying("One.", "HANG", "Three.")), SETTINGS) as pages:
+        assert pages.facts
+        found = pages.prepared((1, 2, 3), PLAN)
+        assert not next(found).lost
+        (process,) = pool._running
+        threading.Timer(0.5, process.kill).start()
+        assert next(found).lost == "the process that rendered it crashed (SIGKILL)"
+        assert not next(found).lost
+
+
 def test_the_documents_limit_ends_a_page_too(make_pdf: MakePdf, pool: Pool) -> None:
     path = make_pdf(*saying("One.", "HANG"))
     with pool.open(path, Settings(page_timeout=60, timeout=2)) as pages:
@@ -110,6 +122,12 @@ def test_errors_come_back_as_they_were(make_pdf: MakePdf, tmp_path: Path, pool: 
     fifth = Settings(pages=PageRanges.parse("5"), password="user")
     with pool.open(locked, fifth, plan=PLAN) as pages, pytest.raises(errors.UsageError, match="page 5"):
         assert pages.facts
+
+
+def test_no_document_reaches_the_network(make_pdf: MakePdf, pool: Pool) -> None:
+    with pool.open(make_pdf(*saying("CONNECT")), SETTINGS) as pages:
+        (page,) = pages.prepared((1,), PLAN)
+    assert page.warnings == ("the network is off (--offline, or a process that reads documents)",)
 
 
 def test_workers_are_replaced_before_they_grow(make_pdf: MakePdf, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Configs are read strictly: what is unknown, missing, of the wrong type or not supported is named."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -109,3 +110,17 @@ def test_draft_config_of_wrong_types_raises(change: dict[str, Any], message: str
         DraftConfig.from_json(FACTS | change)
     with pytest.raises(ConfigError, match="lacks bd_size"):
         DraftConfig.from_json({"mask_id": 1, "ar_loss_weight": 1.0})
+
+
+def test_stem_depths_stand_between_the_convolutions() -> None:
+    vision = tiny_config(stem=True).vision
+    assert replace(vision, stem_depths=(2,)).stem_depths == (2,)
+    with pytest.raises(ConfigError, match="stem_depths"):
+        replace(vision, stem_depths=(1, 1))
+
+
+def test_a_glyph_head_needs_glyphs() -> None:
+    vision = tiny_config(stem=True).vision
+    assert replace(vision, glyphs=5).glyphs == 5
+    with pytest.raises(ConfigError, match="glyphs"):
+        replace(vision, glyphs=0)

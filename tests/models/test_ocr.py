@@ -1,6 +1,7 @@
 """Our model is transformers' GlmOcrForConditionalGeneration: same names, logits and greedy ids on random weights."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from torch import Tensor
 from transformers import GlmOcrConfig, GlmOcrForConditionalGeneration
 
 from gravityocr_models.config import OcrConfig
-from gravityocr_models.ocr import OcrModel, image_positions
+from gravityocr_models.ocr import ConvStem, OcrModel, image_positions
 from gravityocr_models.records import Rounds
 from gravityocr_models.speculate import Prompt, Rules, decode, decode_plain
 from tiny import tiny_config, tiny_model
@@ -89,6 +90,17 @@ def test_logits_and_greedy_ids_equal_transformers(
     assert fused.ids == generated
 
 
+def test_laid_out_weights_are_the_same_weights() -> None:
+    """One product in place of three, under the same names."""
+    model, laid_out = tiny_model(2), tiny_model(2).lay_out()
+    embeds, positions = torch.randn(1, 5, 32, dtype=torch.float64), torch.arange(5).expand(3, 1, -1)
+    causal = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
+    torch.testing.assert_close(laid_out.decode(embeds, positions, causal), model.decode(embeds, positions, causal))
+    laid_out.load_state_dict(tiny_model(3).state_dict())
+    expected = tiny_model(3).decode(embeds, positions, causal)
+    torch.testing.assert_close(laid_out.decode(embeds, positions, causal), expected)
+
+
 def test_stem_sees_across_patch_borders() -> None:
     """nano's stem: one token for patch_size x patch_size pixels, row by row, touched by its neighbours' edges only."""
     stem = tiny_model(0, stem=True).model.visual.patch_embed
@@ -98,6 +110,23 @@ def test_stem_sees_across_patch_borders() -> None:
     assert stem(pixels).shape == (1, 2 * 4, 32)
     assert changed[4]
     assert not changed[[1, 2, 3, 5, 6, 7]].any()
+
+
+def test_stem_blocks_are_the_identity_until_they_learn() -> None:
+    """So blocks can be added to a trained stem; once their second convolution is not zero they see further."""
+    plain = tiny_config(stem=True)
+    deeper = replace(plain, vision=replace(plain.vision, stem_depths=(2,)))
+    stem, grown = ConvStem(plain.vision).double(), ConvStem(deeper.vision).double()
+    missing = grown.load_state_dict(stem.state_dict(), strict=False).missing_keys
+    assert missing
+    assert all(".conv" in name or ".norm" in name for name in missing)
+    for name, parameter in grown.named_parameters():
+        if "conv2" in name:
+            torch.nn.init.zeros_(parameter)
+    pixels = torch.randn(2, 1, 8, 16, dtype=torch.float64)
+    torch.testing.assert_close(grown(pixels), stem(pixels))
+    torch.nn.init.ones_(grown.get_parameter("blocks.0.1.conv2.bias"))
+    assert not torch.allclose(grown(pixels), stem(pixels))
 
 
 def test_images_of_a_batch_do_not_mix() -> None:
