@@ -5,10 +5,10 @@ STAMP := .venv/.installed
 EXAMPLE := two-pages
 ARGS ?=
 
-.PHONY: help setup demo check test fuzz bench train clean
+.PHONY: help setup demo check test fuzz bench sheets train train-layout clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 24
 
 setup: $(STAMP)  ## virtual environment with everything installed (once)
 
@@ -34,14 +34,20 @@ check: setup  ## lint, format and types
 test: setup  ## the whole test suite
 	$(BIN)/pytest $(ARGS)
 
-fuzz: setup  ## 1,000 broken PDFs, and a run killed 50 times (an hour)
+fuzz: setup  ## 1,000 broken PDFs with the real model, some alone, and a run killed 50 times
 	GO_FUZZ=1000 GO_KILLS=50 $(BIN)/pytest tests/fuzz tests/cli/test_run.py -k "mutant or killed" $(ARGS)
 
 bench: setup  ## decoding speed, plain against speculative: make bench ARGS="FOLDER"
 	$(BIN)/gravityocr bench $(ARGS)
 
+sheets: setup  ## typeset LaTeX pages to train on: make sheets ARGS="--data DATA --sheets 200"
+	$(BIN)/python -m gravityocr_models.train.latexpages $(ARGS)
+
 train: setup  ## train or go on training nano: make train ARGS="--help"
 	$(BIN)/python -m gravityocr_models.train.joint $(ARGS)
+
+train-layout: setup  ## train or go on training the layout detector: make train-layout ARGS="--help"
+	$(BIN)/python -m gravityocr_models.train.layout $(ARGS)
 
 clean:  ## remove the virtual environment, caches and results
 	rm -rf .venv out build *.egg-info .mypy_cache .ruff_cache .pytest_cache
