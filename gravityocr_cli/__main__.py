@@ -6,18 +6,27 @@ import sys
 from types import FrameType
 
 from gravityocr_cli.errors import INTERRUPTED, TERMINATED
+from gravityocr_cli.streams import discard, fill_closed, say
 
 
 def main() -> int:
     """Runs the command line on sys.argv; returns the exit code of the process."""
+    fill_closed()
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
+        signal.signal(signal.SIGHUP, _terminate)
     signal.signal(signal.SIGINT, _interrupt)
     try:
         from gravityocr_cli.cli import run
 
-        return run(sys.argv[1:])
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # `gravityocr models list | head`
+        discard(1)
+        return 0
     except KeyboardInterrupt:
-        print("gravityocr: interrupted", file=sys.stderr)
+        say("gravityocr: interrupted")
         return INTERRUPTED
 
 
@@ -28,6 +37,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    """TERM, or a terminal that was closed, which may say so more than once."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
     raise SystemExit(TERMINATED)
 

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from gravityocr_cli.errors import ModelError
+from gravityocr_cli.errors import ModelError, reason_of
 from gravityocr_models import store
 
 
@@ -28,7 +28,7 @@ def identity(folder: Path) -> str:
         files = [sums] if sums.is_file() else sorted(path for path in folder.iterdir() if path.is_file())
         return hashlib.sha256("\n".join(f"{path.name} {digest(path)}" for path in files).encode()).hexdigest()
     except OSError as error:
-        raise ModelError(f"{folder}: the model cannot be read ({(error.strerror or str(error)).lower()})") from error
+        raise ModelError(f"{folder}: the model cannot be read ({reason_of(error)})") from error
 
 
 def faults(folder: Path) -> list[str]:
@@ -69,4 +69,4 @@ def _no_network(event: str, details: tuple[object, ...]) -> None:
     if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
         if event == "socket.connect" and isinstance(details[1], str | bytes):
             return  # a name in the file system
-        raise OSError("the network is off (--offline)")
+        raise OSError("the network is off (--offline, or a process that reads documents)")

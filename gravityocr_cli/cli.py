@@ -4,7 +4,6 @@ Only Typer is imported up here, so that `--help` answers at once; everything hea
 """
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -22,6 +21,7 @@ from gravityocr_cli.settings import (
     flag_of,
     help_of,
 )
+from gravityocr_cli.streams import printable, say
 
 if TYPE_CHECKING:
     from gravityocr_cli.configfile import Resolved
@@ -113,6 +113,7 @@ def convert(
     timeout: Annotated[float | None, _option("timeout")] = None,
     page_timeout: Annotated[float | None, _option("page_timeout")] = None,
     max_pixels: Annotated[int | None, _option("max_pixels")] = None,
+    layout_model: Annotated[str | None, _option("layout_model")] = None,
     resume: Annotated[bool | None, _option("resume", "--resume")] = None,
     overwrite: Annotated[bool | None, _option("overwrite", "--overwrite/--no-overwrite")] = None,
     report: Annotated[
@@ -196,7 +197,7 @@ def verify_models(
     folders = [folder_of(name) for name in names] if names else [each.folder for each in store.installed()]
     wrong = [fault for folder in folders for fault in faults(folder)]
     for fault in wrong:
-        print(f"gravityocr: {fault}", file=sys.stderr)
+        say(printable(f"gravityocr: {fault}"))
     if not wrong:
         print(f"{len(folders)} checkpoints are as their checksums say")
     raise typer.Exit(errors.ModelError.exit_code if wrong else 0)
@@ -260,17 +261,33 @@ def inspect(
 
 @app.command()
 def bench(
-    folder: Annotated[Path, typer.Argument(help="Folder of documents to take crops from.")],
-    limit: LimitOption = None,
-    block: BlockOption = None,
-    batch: Annotated[int | None, typer.Option("--batch", help="Crops read at once.")] = None,
+    folder: Annotated[Path, typer.Argument(help="A document, or a folder of documents.")],
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Crops to decode, 0 for all.")] = None,
+    pages: Annotated[int | None, typer.Option("--pages", min=0, help="Whole pages to read, 0 for none.")] = None,
+    batch: Annotated[list[int] | None, typer.Option("--batch", min=1, help="Crops at once; may be repeated.")] = None,
+    block: Annotated[
+        list[int] | None, typer.Option("--block", min=0, help="Mask tokens a round, 0 for adaptive; may be repeated.")
+    ] = None,
     text_layer: Annotated[TextLayer, typer.Option("--text-layer", help=help_of("text_layer"))] = TextLayer.OFF,
+    peer: Annotated[bool, typer.Option("--peer/--no-peer", help="Also time transformers on the same weights.")] = True,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result into an SVG or PNG file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure plain against speculative decoding on the crops of real pages."""
+    """Measure plain against speculative decoding on the crops of real pages, and whole pages by stage."""
     from gravityocr_cli import bench as command
 
-    raise typer.Exit(command.run(folder, limit=limit, block=block, batch=batch, text_layer=text_layer, as_json=as_json))
+    code = command.run(
+        folder,
+        limit=limit,
+        pages=pages,
+        batches=batch,
+        blocks=block,
+        text_layer=text_layer,
+        peer=peer,
+        plot=plot,
+        as_json=as_json,
+    )
+    raise typer.Exit(code)
 
 
 # The base of Typer's own usage errors; the public name of the class has moved between its versions.
@@ -285,11 +302,11 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="gravityocr", standalone_mode=False)
     except errors.GravityOcrError as error:
-        print(f"gravityocr: {error}", file=sys.stderr)
+        say(printable(f"gravityocr: {error}"))
         return error.exit_code
     except typer.Abort as error:  # what Typer makes of Ctrl-C
         raise KeyboardInterrupt from error
     except _TyperUsageError as error:
-        print(f"gravityocr: {error}".rstrip() + " (see gravityocr --help)", file=sys.stderr)
+        say(printable(f"gravityocr: {error}".rstrip() + " (see gravityocr --help)"))
         return errors.UsageError.exit_code
     return result if isinstance(result, int) else 0

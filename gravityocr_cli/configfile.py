@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gravityocr_cli.errors import ConfigError, InputError, UsageError
+from gravityocr_cli.errors import ConfigError, InputError, UsageError, reason_of
 from gravityocr_cli.settings import NAMES, Settings, flag_of, read_value
 
 PREFIX = "GRAVITYOCR_"
@@ -76,7 +76,7 @@ def _of_file(path: Path) -> dict[str, tuple[str, Any]]:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({(error.strerror or str(error)).lower()})") from error
+        raise ConfigError(f"{path}: cannot be read ({reason_of(error)})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not a TOML file ({error})") from error
     known = {name.replace("_", "-"): name for name in NAMES}
@@ -99,8 +99,8 @@ def _first_line(path: Path) -> str:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{path}: the password cannot be read ({reason.lower()})") from error
+        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        raise InputError(f"{path}: the password cannot be read ({reason})") from error
     if not lines:
         raise InputError(f"{path}: the password file is empty")
     return lines[0]

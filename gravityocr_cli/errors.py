@@ -20,6 +20,11 @@ def _restored(kind: type[GravityOcrError], message: str) -> GravityOcrError:
     return error
 
 
+def reason_of(error: OSError) -> str:
+    """What the system says of a fault, as the end of a sentence."""
+    return (error.strerror or str(error)).lower()
+
+
 class UsageError(GravityOcrError):
     """A value on the command line that makes no sense."""
 
@@ -60,6 +65,11 @@ class NoPages(InputError):
 class InputTooLarge(InputError):
     def __init__(self, path: object, size: int, limit: int) -> None:
         super().__init__(f"{path}: too large ({size / 2**20:.0f} MiB, the limit is {limit / 2**20:.0f} MiB)")
+
+
+class TooManyPixels(InputError):
+    def __init__(self, path: object) -> None:
+        super().__init__(f"{path}: the image has more pixels than any page needs")
 
 
 class CrashedOnInput(InputError):

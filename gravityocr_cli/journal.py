@@ -51,4 +51,4 @@ class Marker:
         root = self.root.resolve()
         digests = {os.path.relpath(path.resolve(), root): digest(path) for path in sorted(files)}
         record = {"input": self.source, "options": self.options, "files": digests}
-        write_atomically(self.path, (json.dumps(record, indent=1) + "\n").encode())
+        write_atomically(self.path, json.dumps(record, indent=1) + "\n")

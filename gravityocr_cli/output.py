@@ -19,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol
 
-from gravityocr_cli.errors import CannotWrite
+from gravityocr_cli.errors import CannotWrite, reason_of
+from gravityocr_cli.streams import discard
 
 _STAGED = ".part"
 
@@ -38,7 +39,7 @@ class FileProduct:
     """A Markdown file and its folder of images. Use as a context: leaving it without an error publishes both."""
 
     def __init__(self, path: Path, images: bool = True) -> None:
-        self._path = path.resolve() if path.is_symlink() else path
+        self._path = Path(os.path.realpath(path)) if path.is_symlink() else path
         self._folder = self._path.with_name(f"{self._path.stem}_images")
         self._special = self._path.exists() and not self._path.is_file() and not self._path.is_dir()  # a device, a pipe
         self._images = images and not self._special
@@ -80,7 +81,8 @@ class FileProduct:
                 with _as_cannot_write(self._path):
                     self._publish()
         finally:
-            self._file.close()
+            with contextlib.suppress(OSError):  # of a full disk, which has been told of
+                self._file.close()
             shutil.rmtree(self._stage, ignore_errors=True)
 
     def _publish(self) -> None:
@@ -106,11 +108,11 @@ class StdoutProduct:
         return None
 
     def write(self, piece: str) -> None:
-        with _quiet_when_closed():
+        with _as_standard_output():
             sys.stdout.buffer.write(to_utf8(piece))
 
     def __exit__(self, *_: object) -> None:
-        with _quiet_when_closed():
+        with _as_standard_output():
             sys.stdout.buffer.flush()
 
 
@@ -137,16 +139,10 @@ class TextProduct:
         self._pieces.append(piece)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Writes a whole file in one step. Raises CannotWrite."""
-    with _as_cannot_write(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stage = path.with_name(f"{_hidden(path)}{_STAGED}")  # one name, so that a killed run's is written over
-        try:
-            _write_synced(stage, data)
-            os.replace(stage, path)
-        finally:
-            stage.unlink(missing_ok=True)
+    with FileProduct(path, images=False) as product:
+        product.write(text)
 
 
 def _hidden(path: Path) -> str:
@@ -194,14 +190,16 @@ def _as_cannot_write(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CannotWrite(path, (error.strerror or str(error)).lower()) from error
+        raise CannotWrite(path, reason_of(error)) from error
 
 
 @contextlib.contextmanager
-def _quiet_when_closed() -> Iterator[None]:
-    """Ends the run without a word when the reader of standard output has gone (`gravityocr ... | head`)."""
+def _as_standard_output() -> Iterator[None]:
+    """Ends the run without a word when the reader has gone (`gravityocr ... | head`); CannotWrite for other faults."""
     try:
         yield
-    except BrokenPipeError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from error
+    except OSError as error:
+        discard(1)
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(0) from error
+        raise CannotWrite("standard output", reason_of(error)) from error

@@ -3,6 +3,7 @@
 Standard output carries only the product.
 """
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gravityocr_cli.report import DocumentReport, Method, PageReport
 from gravityocr_cli.settings import LogFormat, Settings
+from gravityocr_cli.streams import printable, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -67,7 +69,8 @@ class Log:
 
     def __exit__(self, *fault: object) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            with contextlib.suppress(OSError):
+                self._bar.stop()
 
     def page_of(self, name: str) -> Callable[[PageReport, int], None]:
         """A callback for every page of a document that is done."""
@@ -94,6 +97,11 @@ class Log:
         """Something went wrong; said even when quiet."""
         self._say("error", message, message=message)
 
+    def trace(self, stack: str) -> None:
+        """Where this program itself went wrong, for those who asked for every detail."""
+        for line in stack.splitlines() if self.settings.verbose else ():
+            self._say("trace", line, message=line)
+
     def summary(self, tally: Tally) -> None:
         """The end of a run over several documents."""
         if self.settings.quiet:
@@ -108,12 +116,13 @@ class Log:
         rows = {"converted": "converted", "with losses": "partial", "failed": "failed", "skipped": "skipped"}
         for label, name in rows.items():
             table.add_row(label, str(facts[name]))
-        self._bar.console.print(table)
+        with contextlib.suppress(OSError):
+            self._bar.console.print(table)
 
     def _page(self, name: str, page: PageReport, total: int) -> None:
         if self._bar is not None:
             if "page" not in self._tasks:
-                self._tasks["page"] = self._bar.add_task(name, total=total)
+                self._tasks["page"] = self._bar.add_task(printable(name), total=total)
             self._bar.advance(self._tasks["page"])
         elif not self.settings.quiet:
             seconds = round(page.prepare_s + page.read_s, 3)
@@ -123,13 +132,14 @@ class Log:
     def _say(self, event: str, text: str, **facts: object) -> None:
         if self.settings.log_format is LogFormat.JSON:
             record = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **facts}
-            print(json.dumps(record), file=sys.stderr, flush=True)
+            say(json.dumps(record))
         elif text:
-            line = text if event == "page" else f"gravityocr: {text}"
+            line = printable(text if event == "page" else f"gravityocr: {text}")
             if self._bar is not None:
-                self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+                with contextlib.suppress(OSError):  # the terminal has gone
+                    self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
             else:
-                print(line, file=sys.stderr, flush=True)
+                say(line)
 
 
 def _bar() -> "Progress":

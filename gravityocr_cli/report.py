@@ -61,6 +61,7 @@ class PageReport:
 class DocumentReport:
     """One input. error: the one line shown to the user where the document failed, else "". skipped: why, or "".
 
+    exit_code: what the run would have ended with, had this been its one input.
     content: the product itself where it has no file of its own to go to (`--json` without `-o`), else None.
     """
 
@@ -71,6 +72,7 @@ class DocumentReport:
     warnings: tuple[str, ...] = field(default=())
     error: str = ""
     skipped: str = ""
+    exit_code: int = 0
     content: str | None = None
 
     @property

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from gravityocr_cli import checkpoints, errors
-from gravityocr_cli.inputs import STDIN, Job, on_disk, plan_run
+from gravityocr_cli.inputs import Job, keep_apart, on_disk, plan_run
 from gravityocr_cli.journal import Marker
 from gravityocr_cli.output import FileProduct, StdoutProduct, TextProduct, write_atomically
 from gravityocr_cli.pipeline import Reader, convert, limits_of, load_reader
@@ -37,9 +37,10 @@ def convert_all(
 
     output: None or "-" for standard output; a file for one input; a folder for several, and wherever one exists.
     as_json: standard output gets the report as one JSON object, with the documents in it where they go to no file.
-    Raises UsageError for a senseless output, InputError for a folder with nothing in it.
+    Raises UsageError for a senseless output.
     """
     plan = plan_run(inputs, output, f".{settings.format.value}", need_output=not as_json)
+    keep_apart(plan.jobs, report)
     jobs = settings.jobs if settings.jobs is not None else default_jobs()
     documents: list[DocumentReport] = []
     tally, started = Tally(), time.perf_counter()
@@ -60,12 +61,12 @@ def convert_all(
             tally.seconds = time.perf_counter() - started
             if len(plan.jobs) > 1:
                 log.summary(tally)
-            text = to_json(documents, version("gravityocr")).encode() if report is not None or as_json else b""
+            text = to_json(documents, version("gravityocr")) if report is not None or as_json else ""
             if report is not None:
                 write_atomically(report, text)
             if as_json:
                 with StdoutProduct() as product:
-                    product.write(text.decode())
+                    product.write(text)
     if failure is not None:
         alone = len(plan.jobs) == 1 or isinstance(failure, errors.ModelError)
         return failure.exit_code if alone else errors.SOME_FAILED
@@ -107,20 +108,22 @@ class _Run:
             yield begun.popleft()
 
     def _begin(self, job: Job) -> "_Begun":
+        if job.fault:
+            return _Begun(job)
         if job.target is not None and not self.settings.overwrite and job.target.exists():
             return _Begun(job, skip="its output exists")
         marker = self._marker(job)
         if marker is not None and self.settings.resume and marker.holds():
             return _Begun(job, skip="an earlier run has finished it")
         opened = None
-        if self.pool is not None and job.source != STDIN and "reader" in vars(self):
+        if self.pool is not None and job.in_place and "reader" in vars(self):
             settings = self._settings_of(job)
             plan = plan_of(self.reader.dpi, limits_of(self.reader), settings)
             opened = self.pool.open(Path(job.source), settings, job.name, plan)
         return _Begun(job, marker, opened)
 
     def _marker(self, job: Job) -> Marker | None:
-        if job.target is None or job.source == STDIN or (self.root is None and not self.settings.resume):
+        if job.target is None or job.read_once or (self.root is None and not self.settings.resume):
             return None
         try:
             source = checkpoints.digest(Path(job.source))
@@ -135,19 +138,26 @@ class _Run:
         """Converts one document; the error is the one that made it fail."""
         job, started = begun.job, time.perf_counter()
         target = str(job.target or "-")
+        fault: errors.GravityOcrError
         if begun.skip:
             return DocumentReport(job.name, target, skipped=begun.skip), None
         try:
-            with on_disk(job.source) as path:
+            if job.fault:
+                raise errors.InputError(job.fault)
+            with on_disk(job) as path:
                 document = self._converted(begun, path)
-            return document, errors.TimeLimit(document.error) if document.error else None
+            late = errors.TimeLimit(document.error) if document.error else None
+            code = late.exit_code if late else errors.PARTIAL if document.lost_parts else 0
+            return replace(document, exit_code=code), late
+        except errors.UsageError as error:  # pages that this document has not
+            fault = errors.UsageError(f"{job.name}: {error}")
         except errors.GravityOcrError as error:
             fault = error
         except Exception as error:  # a fault of this program must not take the other documents with it
-            if self.settings.verbose:
-                traceback.print_exc()
+            self.log.trace(traceback.format_exc())
             fault = errors.GravityOcrError(f"{job.name}: unexpected error: {error!r}")
-        return DocumentReport(job.name, target, time.perf_counter() - started, error=str(fault)), fault
+        seconds = time.perf_counter() - started
+        return DocumentReport(job.name, target, seconds, error=str(fault), exit_code=fault.exit_code), fault
 
     def _converted(self, begun: "_Begun", path: Path) -> DocumentReport:
         job, settings = begun.job, self._settings_of(begun.job)

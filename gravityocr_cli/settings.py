@@ -242,6 +242,14 @@ class Settings:
         default=None,
         metadata=_about(_number(float, 0.1, 1e7), "Most seconds for a document; pages not reached by then are lost."),
     )
+    layout_model: str = field(
+        default="auto",
+        metadata=_about(
+            _matching(r".+", "a file"),
+            "What finds regions on scans: auto (built in), or a layout.onnx made of a DocLayout-YOLO checkpoint.",
+            shapes=True,
+        ),
+    )
     page_timeout: float = field(
         default=120.0,
         metadata=_about(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from gravityocr_cli.checkpoints import refuse_network
 from gravityocr_cli.errors import GravityOcrError
 from gravityocr_cli.prepare import Facts, LocalPages, Plan, Prepared
 from gravityocr_cli.settings import Settings
@@ -53,6 +54,7 @@ def main() -> None:
     most = MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    refuse_network()  # no document has business with it
     serve(sys.stdin.buffer, answers)
 
 
