@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gravityocr_cli.document import Box, Kind, Page
-from gravityocr_cli.inkcut import cut_by_ink, ink_outside, pictures_outside, pieces_of_lines
+from gravityocr_cli.inkcut import cut_by_ink, ink_of, ink_outside, pictures_outside, pieces_of_lines
 from gravityocr_cli.regions import Found, hull_of, overlap_of
 from gravityocr_cli.straighten import straightened
 from gravityocr_models import layout
 
 _LABELS = 0.15  # of a picture's ink: with less outside lines of text it is no picture
+_SOLID = 0.7  # of a box: letters and rules never cover so much of their paper
 _SPECK = 30.0  # square points: less is dirt on the glass; a digit of ten points has 35
 _MOST = 0.5  # of a page's ink
 _WHOLE = (Kind.TABLE, Kind.PICTURE, Kind.FORMULA)
@@ -63,7 +64,10 @@ def _seen_on(page: Page, weights: Path) -> tuple[tuple[Found, ...], tuple[str, .
 def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
     """Labelled boxes in points, in no order. seen: in pixels of the page, surest first."""
     pieces = pieces_of_lines(page.pixels, page.dpi)
-    boxes = [_without_picture_of_text(_in_points(each, page.dpi), pieces, page) for each in seen]
+    ink = ink_of(page.pixels)
+    boxes = [
+        _without_picture_of_text(_in_points(_solid_as_picture(each, ink), page.dpi), pieces, page) for each in seen
+    ]
     boxes = _without_frames(boxes)
     owners = _owners(pieces, [each.box for each in boxes])
     grown = []
@@ -111,6 +115,13 @@ def _goes_on(a: Box, b: Box) -> bool:
 def _in_points(seen: layout.Found, dpi: float) -> Found:
     x0, y0, x1, y1 = (edge * 72 / dpi for edge in seen.box)
     return Found(Box(x0, y0, x1, y1), Kind(seen.label))
+
+
+def _solid_as_picture(each: layout.Found, ink: NDArray[np.bool_]) -> layout.Found:
+    """What is nearly all ink shows nothing to read, whatever the detector calls it."""
+    x0, y0, x1, y1 = (max(0, round(edge)) for edge in each.box)
+    inside = ink[y0:y1, x0:x1]
+    return replace(each, label="picture") if inside.size and inside.mean() > _SOLID else each
 
 
 def _without_picture_of_text(each: Found, pieces: Sequence[Box], page: Page) -> Found:

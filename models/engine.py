@@ -14,17 +14,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gravityocr_models import weights
 from gravityocr_models.family import Conventions, read_conventions
-from gravityocr_models.image import normalise, stack
+from gravityocr_models.image import levelled, normalise, stack
 from gravityocr_models.ocr import image_positions
-from gravityocr_models.reading import drafter, spell
+from gravityocr_models.reading import Reading, spell
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
 from gravityocr_models.rounds import Runner
-from gravityocr_models.speculate import Answer, Drafter, Prompt, Rules, agreements, decode
+from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
 VISION_PIXELS = 1_500_000  # of one forward of the encoder: bounds its memory, and stays in the caches
@@ -129,7 +131,7 @@ class Engine:
         rounds = rounds or (Rounds.READING if self.reads_glyphs else Rounds.FUSED)
         foreign = self._foreign(crops) if layer is LayerUse.AUTO else set()
         seen = [place for place in range(len(crops)) if place not in foreign]
-        prompts = dict(zip(seen, self.prompts([crops[place] for place in seen], layer, rounds), strict=True))
+        prompts = dict(zip(seen, self.prompts([crops[place] for place in seen], layer), strict=True))
         verdicts = self._verdicts(crops, prompts) if layer is LayerUse.AUTO else {}
         shares = {place: verdict.share for place, verdict in verdicts.items()}
         kept = {place for place, verdict in verdicts.items() if verdict.holds(self.conventions.keep_above)}
@@ -187,13 +189,11 @@ class Engine:
         )
 
     @torch.inference_mode()
-    def prompts(
-        self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF, rounds: Rounds = Rounds.FUSED
-    ) -> list[Prompt]:
+    def prompts(self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF) -> list[Prompt]:
         """Each crop's image tokens and prompt; crops of one shape go through the vision encoder together."""
         model, tokenizer = self.checkpoint.model, self.checkpoint.tokenizer
         config = model.config
-        images = [normalise(crop.pixels, config.vision, self.conventions.image) for crop in crops]
+        images = [normalise(self._begun(crop.pixels), config.vision, self.conventions.image) for crop in crops]
         seen: dict[int, Tensor] = {}
         shapes = [image.shape for image in images]
         for shape in dict.fromkeys(shapes):
@@ -222,19 +222,23 @@ class Engine:
                     positions=positions.to(model.device),
                     limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
                     layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
-                    ask=self._reading(seen[place], (rows, columns)) if rounds is Rounds.READING else None,
+                    reading=self._reading(seen[place], (rows, columns)),
                 )
             )
         return prompts
 
-    def _reading(self, tokens: Tensor, grid: tuple[int, int]) -> Drafter | None:
+    def _begun(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Lines set on their tokens, where the model reads glyphs off them."""
+        return levelled(pixels, self.token_px) if self.reads_glyphs else pixels
+
+    def _reading(self, tokens: Tensor, grid: tuple[int, int]) -> Reading | None:
         """What the encoder makes of a line; None where it can't tell or the crop is something else."""
         draft = self.checkpoint.draft
         if not self.reads_glyphs or draft is None or draft.alphabet is None:
             return None
         letters = sorted(draft.alphabet)
         line = spell(self.checkpoint.model.name_glyphs(tokens), grid, letters)
-        return drafter(line, self.checkpoint.tokenizer, min(self.conventions.ends)) if line else None
+        return Reading(line, self.checkpoint.tokenizer, min(self.conventions.ends)) if line else None
 
     def _kept(self, crop: Crop, share: float | None) -> Decoded:
         """The answer that is the layer itself: one forward committed all of it, or none was asked."""

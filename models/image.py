@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from gravityocr_models.config import ConfigError, VisionConfig
 
 COLUMN_STEP = 4  # tokens; padded widths are multiples of it, so that crops of one shape can share a batch
+FAINT = 60  # grey levels away from the paper that make ink
 MOST_ELONGATED = 200  # longer side through shorter side that scaling keeps within the pixel bounds
 
 
@@ -66,6 +67,24 @@ def normalise(pixels: NDArray[np.uint8], config: VisionConfig, rules: ImageRules
         out = _padded(planes, size).astype(np.float32)
     mean = np.array(rules.mean, np.float32)[:, None, None] * 255
     return (out - mean) / (np.array(rules.std, np.float32)[:, None, None] * 255)
+
+
+def levelled(pixels: NDArray[np.uint8], token_px: int) -> NDArray[np.uint8]:
+    """A line's crop [H, W, ...], begun so that the middle of its ink is the middle of a row of tokens.
+
+    The letters of a level line then stand in one row, not in two. Blank rows above go where there
+    are enough of them, else paper is added. What is higher than three rows, or has no ink, stays as it is.
+    """
+    grey = pixels if pixels.ndim == 2 else pixels.mean(axis=2)
+    shade = np.median(grey)
+    inked = (np.abs(grey - shade) > FAINT).sum(axis=1)
+    if len(pixels) > 3 * token_px or not inked.any():
+        return pixels
+    middle = np.average(np.arange(len(pixels)) + 0.5, weights=inked)
+    down = round(token_px / 2 - middle) % token_px
+    if token_px - down < np.flatnonzero(inked)[0]:
+        return pixels[token_px - down :]
+    return np.pad(pixels, ((down, 0), *((0, 0),) * (pixels.ndim - 1)), constant_values=int(shade))
 
 
 def stack(images: Sequence[NDArray[np.float32]], device: torch.device, dtype: torch.dtype) -> Tensor:

@@ -67,7 +67,7 @@ class _Timed(Runner):
 def prompts_of(engine: Engine, crops: Sequence[Crop], layer: LayerUse) -> tuple[list[Prompt], float]:
     """Prompts, longest first as the engine decodes them, and the seconds of the vision encoder."""
     started = time.perf_counter()
-    prompts = engine.prompts(crops, layer, Rounds.READING if engine.reads_glyphs else Rounds.FUSED)
+    prompts = engine.prompts(crops, layer)
     if engine.checkpoint.model.device.type == "cuda":
         torch.cuda.synchronize()
     seconds = time.perf_counter() - started
@@ -79,17 +79,17 @@ def rows_of(
 ) -> Iterator[Row]:
     """Plain decoding, then the speculative ways at every block (0: adaptive), then transformers; batch by batch."""
     other = Peer(engine.checkpoint.model, engine.conventions.ends) if peer else None
-    masked = [replace(prompt, ask=None) for prompt in prompts]
+    bare = [replace(prompt, reading=None) for prompt in prompts]  # what transformers can be given
     for batch in batches:
         plain, ids = _ours(engine, prompts, batch, Rounds.PLAIN, None, None)
         yield plain
         for block in blocks:
             for rounds in (Rounds.TWO_FORWARD, Rounds.FUSED):
-                yield _ours(engine, masked, batch, rounds, block, ids)[0]
+                yield _ours(engine, prompts, batch, rounds, block, ids)[0]
             if engine.reads_glyphs:
                 yield _ours(engine, prompts, batch, Rounds.READING, block, ids)[0]
         if other is not None:
-            yield _theirs(other, prompts, batch, ids)
+            yield _theirs(other, bare, batch, _ours(engine, bare, batch, Rounds.PLAIN, None, None)[1])
 
 
 def _ours(

@@ -14,8 +14,10 @@ from gravityocr_models.attention import additive, folded, window_mask
 from gravityocr_models.cache import KVCache
 from gravityocr_models.graphs import Graphs
 from gravityocr_models.ocr import OcrModel
+from gravityocr_models.reading import with_hints
 
 CACHE_STEP = 256  # slots that the cache begins with
+NO_HINT = -1
 HEADER = 4  # columns of a packed window before its ids
 # Rows that cost as much as a forward's fixed part, its calls and memory traffic (docs/performance.md). A CPU soon has
 # its hands full; a GPU moves the weights once for hundreds of rows.
@@ -39,7 +41,8 @@ class Work:
     """One sequence's part of a forward.
 
     ids: clean tokens, then `masks` mask tokens. position: rotary position of the first. cached: slots of the cache that
-    hold what was before. prompt: where the sequence begins, its embeddings [n, hidden] and positions [3, n].
+    hold what was before. prompt: where the sequence begins, its embeddings [n, hidden] and positions [3, n]. hints:
+    what a reading goes on with, before the first candidate and after each; empty = nothing.
     """
 
     ids: Sequence[int]
@@ -47,6 +50,7 @@ class Work:
     position: int
     cached: int = 0
     prompt: tuple[Tensor, Tensor] | None = None
+    hints: Sequence[int] = ()
 
     @property
     def clean(self) -> int:
@@ -111,7 +115,8 @@ class Runner:
         before = torch.tensor(heads, device=device) - 1  # the row that predicts the first candidate
         rows = (before[:, None] + torch.arange(ids.shape[1] + 1, device=device)).clamp(max=width - 1)
         seen = hidden[torch.arange(len(work), device=device)[:, None], rows]
-        return _outcomes(self._judged(seen, ids.to(device), clean - before - 1))
+        hints = _padded([part.hints for part in work], rows.shape[1], fill=NO_HINT).to(device)
+        return _outcomes(self._judged(seen, ids.to(device), clean - before - 1, hints))
 
     def round(self, work: Sequence[Work]) -> list[Outcome]:
         """The sequences of rows 0, 1, 2... go on: ids begin with the last committed token."""
@@ -120,18 +125,20 @@ class Runner:
         visible = _up(max(part.cached for part in work) + width, self.steps.visible)
         self._reserve(count, visible)
         packed = [[part.cached, part.position, part.clean, part.masks, *part.ids] for part in work]
-        packed += [[0, 0, 1, 0, 0]] * (count - len(work))  # they write to rows that nobody uses
-        window = _padded(packed, HEADER + width)
+        unused = count - len(work)
+        packed += [[0, 0, 1, 0, 0]] * unused  # they write to rows that nobody uses
+        hints = _padded([*(part.hints for part in work), *[()] * unused], width, fill=NO_HINT)
+        window = torch.cat([_padded(packed, HEADER + width), hints], dim=1)
         found = self._graphs.run((count, width, visible), lambda moved: self._window(moved, visible), window)
         return _outcomes(found[: len(work)])
 
     def _window(self, window: Tensor, visible: int) -> Tensor:
-        """Packed windows int64 [B, HEADER + W] -> packed outcomes [B, 1 + 2 W]."""
+        """Packed windows int64 [B, HEADER + W + W] (ids, hints) -> packed outcomes [B, 1 + 2 W]."""
         cached, position, clean, masks = window[:, :HEADER].unbind(1)
-        ids = window[:, HEADER:]
+        ids, hints = window[:, HEADER:].chunk(2, dim=1)
         positions = (position[:, None] + torch.arange(ids.shape[1], device=ids.device)).expand(3, -1, -1)
         hidden = self._decode(0, self.model.embed(ids), positions, cached, clean, masks, visible)
-        return self._judged(hidden, ids[:, 1:], clean - 1)
+        return self._judged(hidden, ids[:, 1:], clean - 1, hints)
 
     def _decode(
         self, first: int, embeds: Tensor, positions: Tensor, cached: Tensor, clean: Tensor, masks: Tensor, visible: int
@@ -141,9 +148,9 @@ class Runner:
         mask = folded(mask, config.num_attention_heads // config.num_key_value_heads)
         return self.model.decode(embeds, positions, mask, self.cache.window(first, cached, width, visible))
 
-    def _judged(self, hidden: Tensor, drafts: Tensor, drafted: Tensor) -> Tensor:
+    def _judged(self, hidden: Tensor, drafts: Tensor, drafted: Tensor, hints: Tensor) -> Tensor:
         """Packed: candidates accepted, every row's choice, its probability. float32 holds ids up to 2 ** 24."""
-        logits = self.model.logits(hidden).float()
+        logits = with_hints(self.model.logits(hidden).float(), hints)
         choices = logits.argmax(dim=-1)
         certainty = logits.softmax(dim=-1).gather(-1, choices[..., None])[..., 0]
         return torch.cat([accept(drafts, drafted, choices)[:, None], choices, certainty], dim=1)
@@ -157,10 +164,10 @@ def _up(count: int, step: int) -> int:
     return -(-count // step) * step
 
 
-def _padded(rows: Sequence[Sequence[int]], width: int = 0) -> Tensor:
-    """int64 [rows, longest or width], zeros behind."""
+def _padded(rows: Sequence[Sequence[int]], width: int = 0, fill: int = 0) -> Tensor:
+    """int64 [rows, longest or width], `fill` behind."""
     width = max(width, *map(len, rows))
-    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.int64)
+    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], dtype=torch.int64)
 
 
 def _outcomes(packed: Tensor) -> list[Outcome]:

@@ -22,8 +22,9 @@ from torch import Tensor
 
 from gravityocr_models.drafters import follow, own_predictions, recur, until_end
 from gravityocr_models.ocr import OcrModel
+from gravityocr_models.reading import Reading, with_hints
 from gravityocr_models.records import Rounds
-from gravityocr_models.rounds import Outcome, Runner, Work
+from gravityocr_models.rounds import NO_HINT, Outcome, Runner, Work
 
 PREFILL_ROWS = 4_096  # most rows of one prefill: bounds its memory
 REFILL_BELOW = 0.75  # share of slots in use below which waiting sequences enter: a prefill for each would be narrow
@@ -40,14 +41,15 @@ class Prompt:
     """What a sequence starts from.
 
     embeds [n, hidden] and positions int64 [3, n]: image tokens and prompt. limit: most tokens to commit, end token
-    included. layer: candidate ids from elsewhere, here the text layer; may be wrong. ask: where the layer is silent,
-    candidates in place of the model's own: committed ids -> candidates (a reading; in tests oracles and adversaries).
+    included. layer: candidate ids from elsewhere, here the text layer; may be wrong. reading: the encoder's, of nano
+    alone; part of what the model chooses by. ask: candidates of every round, in tests: oracles and adversaries.
     """
 
     embeds: Tensor
     positions: Tensor
     limit: int
     layer: tuple[int, ...] = ()
+    reading: Reading | None = None
     ask: Drafter | None = None
 
 
@@ -157,7 +159,9 @@ def decode_plain(model: OcrModel, prompt: Prompt, ends: frozenset[int]) -> list[
         positions = torch.cat([prompt.positions, places], dim=1)
         seen = torch.ones(len(embeds), len(embeds), dtype=torch.bool, device=model.device).tril()
         hidden = model.decode(embeds[None], positions[:, None], seen[None, None])
-        ids.append(int(model.logits(hidden[0, -1]).argmax()))
+        hint = prompt.reading.hints(ids, [])[0] if prompt.reading else NO_HINT
+        logits = with_hints(model.logits(hidden[0, -1]), torch.tensor(hint, device=model.device))
+        ids.append(int(logits.argmax()))
     return ids
 
 
@@ -240,10 +244,11 @@ def _round(runner: Runner, live: Sequence[Answer], pace: Pace, first: int, prefi
 
 def _work(answer: Answer, masks: Sequence[int] = ()) -> Work:
     """The sequence's part of a forward: what it begins or goes on with, its candidates, mask tokens."""
-    ids = [*answer.ids[-1:], *answer.draft, *masks]
+    ids, prompt = [*answer.ids[-1:], *answer.draft, *masks], answer.prompt
+    hints = prompt.reading.hints(answer.ids, answer.draft) if prompt.reading else ()
     if answer.ids:
-        return Work(ids, len(masks), answer.next_position, answer.cached)
-    return Work(ids, len(masks), answer.next_position + 1, prompt=(answer.prompt.embeds, answer.prompt.positions))
+        return Work(ids, len(masks), answer.next_position, answer.cached, hints=hints)
+    return Work(ids, len(masks), answer.next_position + 1, prompt=(prompt.embeds, prompt.positions), hints=hints)
 
 
 def _commit(answer: Answer, outcome: Outcome, rules: Rules) -> None:
@@ -262,15 +267,17 @@ def _commit(answer: Answer, outcome: Outcome, rules: Rules) -> None:
 
 
 def _candidates(answer: Answer, own: list[int], rules: Rules) -> list[int]:
-    """The next round's candidates: what follows in the layer, else what is asked for, else the model's own."""
+    """The next round's candidates: what follows in the layer or the reading, else the model's own."""
     if rules.rounds is Rounds.PLAIN:
         return []
     layer = answer.prompt.layer
     layered = follow(layer, answer.ids, len(layer)) if answer.ids else list(layer)
-    if layered:
-        own = layered
-    elif answer.prompt.ask is not None:
+    if answer.prompt.ask is not None:
         own = answer.prompt.ask(answer.ids)
+    elif layered:
+        own = layered
+    elif answer.prompt.reading and rules.rounds is Rounds.READING:
+        own = answer.prompt.reading.draft(answer.ids)
     elif answer.ids and rules.mask_id is None:
         own = recur(answer.ids, rules.block)
     return until_end(own[: max(0, answer.prompt.limit - len(answer.ids) - 1)], rules.ends)

@@ -20,10 +20,10 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 MODELS_ROWS = (
     {"config", "store"},
     {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences"},
-    {"folding"},
+    {"folding", "reading"},
     {"teds"},
     {"metrics", "ocr", "layout", "family"},
-    {"weights", "drafters", "reading", "rounds"},
+    {"weights", "drafters", "rounds"},
     {"speculate"},
     {"engine"},
     {"peer"},

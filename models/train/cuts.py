@@ -79,9 +79,7 @@ def cut(page: TextPage, rows: list[tuple[Word, ...]], rng: Rng) -> Sample | None
     right, bottom = np.ceil(inked[:, 2:].max(axis=0)).astype(int)
     if left < 0 or top < 0 or right > width or bottom > height or right - left < 3 or bottom - top < 3:
         return None
-    margins = rng.integers(
-        (2, 2, 1, 1), (9, 9, 7, 7)
-    )  # about what crops.py leaves: a line then fits two token rows
+    margins = rng.integers((2, 2, 1, 1), (9, 9, 7, 7))  # about what crops.py leaves: a line then fits two token rows
     shade = paper(page.pixels[top:bottom, left:right])
     blank_x = _blanks(page.pixels[top:bottom].T, left, right, shade)
     blank_y = _blanks(page.pixels[:, left:right], top, bottom, shade)

@@ -25,7 +25,7 @@ from gravityocr_models.train.layoutlabels import Labelled, Painted, true_regions
 from gravityocr_models.train.layoutlook import Placing, Shown
 
 SIDE = 800
-PAGES_OF_A_DOCUMENT = 4
+PAGES_OF_A_DOCUMENT = 12  # at most; taken by turns
 MOST_UNLABELLED = 0.02  # share of a page's ink outside all regions
 _FLAGS = pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_PRESERVE_WHITESPACE
 

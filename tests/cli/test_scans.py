@@ -103,6 +103,12 @@ def test_a_picture_that_is_all_lines_of_text_is_text(make_pdf: MakePdf) -> None:
     assert [each.kind for each in found] == [Kind.TEXT, Kind.PICTURE, Kind.TEXT]
 
 
+def test_a_solid_box_is_a_picture_whatever_it_is_called(make_pdf: MakePdf) -> None:
+    page = scan(make_pdf, lambda page: page.draw_rect((100, 300, 300, 400), fill=(0.2, 0.3, 0.2)))
+    (found,) = found_on_scan(page, [seen("table", 98, 298, 302, 402)])
+    assert found.kind is Kind.PICTURE
+
+
 def test_a_scan_is_straightened_and_read_by_the_detector(make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, ...]] = []
 

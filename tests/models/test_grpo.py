@@ -151,15 +151,15 @@ def test_reward_rises(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(sampler, "answers", answers)
     optimizer = torch.optim.AdamW(sampler.model.parameters(), lr=1e-3)
-    for _ in range(10):
+    for _ in range(14):
         learn(optimizer, -log_probabilities(sampler.model, truth).mean())
     optimizer = torch.optim.AdamW(sampler.model.parameters(), lr=1e-3)
     earned = []
-    for rollouts in islice(sampler.batches(repeat(crop()), 1), 20):
+    for rollouts in islice(sampler.batches(repeat(crop()), 1), 60):
         loss, figures = loss_of(sampler.model, rollouts, 0)
         learn(optimizer, loss)
         earned.append(float(figures["reward"]))
-    assert np.mean(earned[-4:]) > np.mean(earned[:4]) + 0.1
+    assert np.mean(earned[-10:]) > np.mean(earned[:10]) + 0.1
 
 
 def test_the_program_goes_from_checkpoint_to_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

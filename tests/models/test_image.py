@@ -7,7 +7,7 @@ import pytest
 from transformers.models.glm46v.image_processing_glm46v import smart_resize
 
 from gravityocr_models.config import ConfigError, VisionConfig
-from gravityocr_models.image import ImageRules, grid_of, normalise
+from gravityocr_models.image import ImageRules, grid_of, levelled, normalise
 
 ONE = VisionConfig(1, 32, 2, 32, 32, in_channels=1, patch_size=16, spatial_merge_size=1, stem_widths=(4, 4, 4, 32))
 THREE = VisionConfig(1, 32, 2, 32, 32)
@@ -71,3 +71,23 @@ def test_colours_weigh_as_the_eye_sees_them() -> None:
         normalise(np.full((4, 4, 3), [255 * (i == c) for i in range(3)], np.uint8), ONE) for c in range(3)
     )
     assert green[0, 0, 0] > red[0, 0, 0] > blue[0, 0, 0]
+
+
+@pytest.mark.parametrize("top", [0, 3, 9, 14, 20])
+@pytest.mark.parametrize("colours", [(), (3,)])
+def test_a_line_is_set_on_a_row_of_tokens(top: int, colours: tuple[int, ...]) -> None:
+    """Wherever its ink begins; nothing of it is lost."""
+    pixels = np.full((36, 40, *colours), 250, np.uint8)
+    pixels[top : top + 11, 5:30] = 20
+    placed = levelled(pixels, 16)
+    inked = np.flatnonzero((placed.reshape(len(placed), -1) < 100).any(axis=1))
+    assert len(inked) == 11
+    assert (inked // 16 == inked[0] // 16).all()
+    assert placed.max() == 250
+
+
+def test_what_is_no_line_stays_where_it_is() -> None:
+    blank, high = np.full((20, 9), 255, np.uint8), np.zeros((60, 9), np.uint8)
+    high[:5] = 255
+    assert levelled(blank, 16) is blank
+    assert levelled(high, 16) is high

@@ -1,10 +1,12 @@
 """The detector's training data and loop: labels, samples, scores, start, resumption."""
 
 import argparse
+import gzip
 import json
 from pathlib import Path
 
 import numpy as np
+import pymupdf.layout  # adds Page.get_layout
 import pytest
 import torch
 from PIL import Image
@@ -13,10 +15,9 @@ from gravityocr_models.layout import LABELS, Found
 from gravityocr_models.train import layout
 from gravityocr_models.train.layoutlabels import Labelled, Painted, true_regions, unlabelled_ink
 from gravityocr_models.train.layoutlook import Placing, Shown, shown
-from gravityocr_models.train.layoutpages import load_page
+from gravityocr_models.train.layoutpages import load_page, tasks, write_page
 from gravityocr_models.train.layoutscore import average_precision, recall
 from gravityocr_models.train.layoutstart import DOCLAYNET, ours
-from gravityocr_models.train.scanlook import paper
 from gravityocr_models.yolo import Yolo
 
 PARAGRAPH = (100.0, 100.0, 300.0, 160.0)
@@ -112,8 +113,9 @@ def test_samples_keep_their_ink_inside_their_regions() -> None:
             x0, y0, x1, y1 = region.box
             assert 0 <= x0 < x1 <= 480
             assert 0 <= y0 < y1 <= 640
-            inside = sample.grey[int(y0) : int(y1), int(x0) : int(x1)]
-            assert abs(float(np.median(inside)) - paper(sample.grey)) > 40
+            inside = np.zeros(sample.grey.shape, bool)
+            inside[int(y0) : int(y1), int(x0) : int(x1)] = True
+            assert abs(np.median(sample.grey[inside]) - np.median(sample.grey[~inside])) > 40
 
 
 class TestScores:
@@ -175,6 +177,35 @@ def test_a_page_with_ink_that_nobody_labelled_is_passed_over(pages: Path) -> Non
     facts = json.loads(path.read_text())
     path.write_text(json.dumps({**facts, "boxes": [[0, 0, 595, 100, "text"]]}))
     assert load_page(path) is None
+
+
+def test_a_drawn_page_is_analysed_once_and_read_back(tmp_path: Path) -> None:
+    words = "A paragraph of a page that is long enough to be one, set in lines that fill the measure. " * 8
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_htmlbox(pymupdf.Rect(72, 72, 500, 700), f"<h2>1 Introduction</h2><p>{words}</p><p>{words}</p>")
+    write_page(page, [], tmp_path / "drawn_1.json")
+    read = load_page(tmp_path / "drawn_1.json")
+    assert read is not None
+    assert read.grey.shape == (800, 566)
+    assert [each.label for each in read.regions].count("text") == 2
+
+
+def test_pages_come_by_turns_and_those_with_floats_first(tmp_path: Path) -> None:
+    papers = tmp_path / "docbank"
+    papers.mkdir()
+    plain, floating = {"runs": [[0, 0, 1, 1, "paragraph"]]}, {"runs": [[0, 0, 1, 1, "figure"]]}
+    for name in ("a", "b"):
+        (papers / f"{name}.pdf").touch()
+        (papers / f"{name}.json.gz").write_bytes(gzip.compress(json.dumps([plain, floating, plain]).encode()))
+    document = pymupdf.open()
+    document.new_page()
+    for name in ("manual.pdf", "amsldoc.pdf"):
+        document.save(tmp_path / name)
+    order = [(path.stem, number) for path, number, _ in tasks(tmp_path, tmp_path)]
+    assert order[0] == ("a", 1)
+    assert "amsldoc" not in {name for name, _ in order}
+    assert ("manual", 0) in order
 
 
 def test_a_run_goes_on_where_it_was_saved(pages: Path, tmp_path: Path) -> None:

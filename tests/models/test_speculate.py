@@ -11,6 +11,7 @@ from torch import Tensor
 from gravityocr_models.attention import window_mask
 from gravityocr_models.cache import KVCache
 from gravityocr_models.ocr import OcrModel, image_positions
+from gravityocr_models.reading import Reading
 from gravityocr_models.records import Rounds
 from gravityocr_models.rounds import Runner, Steps, accept
 from gravityocr_models.speculate import Answer, Pace, Prompt, Rules, agreements, decode, decode_plain
@@ -61,6 +62,45 @@ def test_own_drafts_change_nothing(model: OcrModel, rounds: Rounds, block: int) 
     found = decode(model, prompts, rules(rounds, block))
     assert [a.ids for a in found] == [decode_plain(model, p, ENDS) for p in prompts]
     assert all(sum(a.committed) == len(a.ids) for a in found)
+
+
+class Letters:
+    """A tokenizer of one id a letter, from A on."""
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(char) - ord("A") for char in text]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(chr(number + ord("A")) for number in ids)
+
+
+def read(prompt: Prompt, line: str) -> Prompt:
+    return replace(prompt, reading=Reading(line, Letters(), END))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rounds", list(Rounds))
+@pytest.mark.parametrize("block", [1, 3, 8])
+def test_with_a_reading_all_ways_give_the_same(model: OcrModel, rounds: Rounds, block: int) -> None:
+    """It is part of what the model chooses by; what is drafted, and how windows are cut, still changes nothing."""
+    plain = [prompt_of(model, 1 + seed % 3, 2 + seed, seed) for seed in range(4)]
+    prompts = [read(prompt, line) for prompt, line in zip(plain, ("ABCDEFGHIJ", "QQQQ", "KLM", "A"), strict=True)]
+    expected = [decode_plain(model, prompt, ENDS) for prompt in prompts]
+    assert expected != [decode_plain(model, prompt, ENDS) for prompt in plain]
+    found = decode(model, [*prompts, *plain[:1]], rules(rounds, block), slots=3)
+    assert [answer.ids for answer in found[:-1]] == expected
+    assert found[-1].ids == decode_plain(model, plain[0], ENDS)
+
+
+def test_a_reading_that_the_model_agrees_with_is_written_in_few_forwards(
+    model: OcrModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gravityocr_models.reading.BONUS", 1e4)
+    line = "THEQUICKBROWNFOX"
+    prompt = read(prompt_of(model, 2, 3, 0), line)
+    (answer,) = decode(model, [prompt], rules(Rounds.READING, 8))
+    assert Letters().decode(answer.ids[:-1]) == line
+    assert answer.ids[-1] == END
+    assert len(answer.committed) == 1
 
 
 @pytest.mark.parametrize("error_rate", [0.0, 0.05, 0.3, 1.0])
