@@ -32,7 +32,9 @@ THRESHOLDS = (0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
 def main(folder: Path, count: int) -> None:
     """Print both tables."""
     engine = Engine.load()
-    judged = (crop for crop in crops_in(folder, engine) if crop.draft and engine.can_judge(crop.draft))
+    judged = (
+        crop for crop in crops_in(sorted(folder.rglob("*.pdf")), engine) if crop.draft and engine.can_judge(crop.draft)
+    )
     crops = numbered(list(islice(judged, count)))
     prompts = engine.prompts(crops)
     texts = [crop.draft or "" for crop in crops]
