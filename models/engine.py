@@ -22,9 +22,9 @@ from torch import Tensor
 from gravityocr_models import weights
 from gravityocr_models.family import Conventions, read_conventions
 from gravityocr_models.image import levelled, normalise, stack
-from gravityocr_models.ocr import image_positions
+from gravityocr_models.ocr import sequence_positions
 from gravityocr_models.reading import Reading, spell
-from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
+from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.rounds import Runner
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 
@@ -102,9 +102,14 @@ class Engine:
 
     @property
     def reads_glyphs(self) -> bool:
-        """Whether the encoder's own reading can be had as a draft: it names glyphs, and which is known."""
-        draft, named = self.checkpoint.draft, self.checkpoint.model.config.vision.glyphs
-        return draft is not None and draft.alphabet is not None and len(draft.alphabet) == named
+        """Whether the encoder's own reading can be had: it names glyphs, and which is known."""
+        return bool(self._letters) and len(self._letters) == self.checkpoint.model.config.vision.glyphs
+
+    @cached_property
+    def _letters(self) -> list[str]:
+        """The characters that the checkpoint was trained on, in the order of their glyphs' numbers."""
+        draft = self.checkpoint.draft
+        return sorted(draft.alphabet or ()) if draft else []
 
     @property
     def token_px(self) -> int:
@@ -193,7 +198,7 @@ class Engine:
         """Each crop's image tokens and prompt; crops of one shape go through the vision encoder together."""
         model, tokenizer = self.checkpoint.model, self.checkpoint.tokenizer
         config = model.config
-        images = [normalise(self._begun(crop.pixels), config.vision, self.conventions.image) for crop in crops]
+        images = [normalise(self._placed(crop), config.vision, self.conventions.image) for crop in crops]
         seen: dict[int, Tensor] = {}
         shapes = [image.shape for image in images]
         for shape in dict.fromkeys(shapes):
@@ -206,38 +211,29 @@ class Engine:
         for place, crop in enumerate(crops):
             rows, columns = (side // self.token_px for side in images[place].shape[1:])
             before, after = (torch.tensor(ids, device=model.device) for ids in self.conventions.prompts[crop.task])
-            behind = len(before) + max(rows, columns)
-            positions = torch.cat(
-                [
-                    torch.arange(len(before)).expand(3, -1),
-                    image_positions(rows, columns, len(before)),
-                    torch.arange(behind, behind + len(after)).expand(3, -1),
-                ],
-                dim=1,
-            )
             drafted = crop.draft if layer is not LayerUse.OFF else None
             prompts.append(
                 Prompt(
                     embeds=torch.cat([model.embed(before), seen[place], model.embed(after)]),
-                    positions=positions.to(model.device),
+                    positions=sequence_positions(len(before), (rows, columns), len(after)).to(model.device),
                     limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
                     layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
-                    reading=self._reading(seen[place], (rows, columns)),
+                    reading=self._reading(seen[place], (rows, columns)) if self._reads(crop) else None,
                 )
             )
         return prompts
 
-    def _begun(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Lines set on their tokens, where the model reads glyphs off them."""
-        return levelled(pixels, self.token_px) if self.reads_glyphs else pixels
+    def _reads(self, crop: Crop) -> bool:
+        """Whether the crop may be a line that the encoder reads: formulas and tables are more than their letters."""
+        return self.reads_glyphs and crop.task is Task.TEXT
+
+    def _placed(self, crop: Crop) -> NDArray[np.uint8]:
+        """The crop's pixels; a line is set on its tokens."""
+        return levelled(crop.pixels, self.token_px) if self._reads(crop) else crop.pixels
 
     def _reading(self, tokens: Tensor, grid: tuple[int, int]) -> Reading | None:
-        """What the encoder makes of a line; None where it can't tell or the crop is something else."""
-        draft = self.checkpoint.draft
-        if not self.reads_glyphs or draft is None or draft.alphabet is None:
-            return None
-        letters = sorted(draft.alphabet)
-        line = spell(self.checkpoint.model.name_glyphs(tokens), grid, letters)
+        """What the encoder makes of a line; None where it is more than one, or nothing."""
+        line = spell(self.checkpoint.model.name_glyphs(tokens), grid, self._letters)
         return Reading(line, self.checkpoint.tokenizer, min(self.conventions.ends)) if line else None
 
     def _kept(self, crop: Crop, share: float | None) -> Decoded:

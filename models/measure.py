@@ -4,6 +4,7 @@ All run one after the other in one process: ratios are what counts, seconds diff
 seconds stand beside those on the clock, because on a shared machine they are the steadier ones.
 """
 
+import itertools
 import resource
 import sys
 import time
@@ -79,15 +80,13 @@ def rows_of(
 ) -> Iterator[Row]:
     """Plain decoding, then the speculative ways at every block (0: adaptive), then transformers; batch by batch."""
     other = Peer(engine.checkpoint.model, engine.conventions.ends) if peer else None
+    ways = Rounds.TWO_FORWARD, Rounds.FUSED, *([Rounds.READING] if engine.reads_glyphs else [])
     bare = [replace(prompt, reading=None) for prompt in prompts]  # what transformers can be given
     for batch in batches:
         plain, ids = _ours(engine, prompts, batch, Rounds.PLAIN, None, None)
         yield plain
-        for block in blocks:
-            for rounds in (Rounds.TWO_FORWARD, Rounds.FUSED):
-                yield _ours(engine, prompts, batch, rounds, block, ids)[0]
-            if engine.reads_glyphs:
-                yield _ours(engine, prompts, batch, Rounds.READING, block, ids)[0]
+        for block, rounds in itertools.product(blocks, ways):
+            yield _ours(engine, prompts, batch, rounds, block, ids)[0]
         if other is not None:
             yield _theirs(other, bare, batch, _ours(engine, bare, batch, Rounds.PLAIN, None, None)[1])
 

@@ -378,3 +378,11 @@ def image_positions(rows: int, columns: int, start: int) -> Tensor:
     """
     row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
     return torch.stack((torch.zeros_like(row), row, column)).flatten(1) + start
+
+
+def sequence_positions(before: int, grid: tuple[int, int], after: int) -> Tensor:
+    """Rotary positions int64 [3, n] of so many tokens, an image of a grid of rows and columns, and so many tokens."""
+    behind = before + max(grid)
+    texts = torch.arange(before), torch.arange(behind, behind + after)
+    head, tail = (places.expand(3, -1) for places in texts)
+    return torch.cat([head, image_positions(*grid, before), tail], dim=1)

@@ -7,6 +7,7 @@ A page whose text holds HANG, CRASH, BLOAT or CONNECT makes the worker do just t
 that every read takes.
 """
 
+import importlib
 import os
 import signal
 import socket
@@ -46,6 +47,15 @@ def faulty_layout(page: Any) -> tuple[tuple[()], tuple[str, ...]]:
     return (), ()
 
 
+FAKES: dict[str, Any] = {
+    "gravityocr_cli.pdf._layout": faulty_layout,
+    "gravityocr_cli.workers.COMMAND": WORKER,
+    "gravityocr_cli.checkpoints.identity": lambda folder: "fake",  # the trainer may be writing the real one
+    "gravityocr_cli.run.load_reader": lambda settings: FakeReader(),
+}
+"""What stands in for what; tests that run the command line in their own process take the same."""
+
+
 def work() -> None:
     from gravityocr_cli import pdf, worker
 
@@ -54,12 +64,11 @@ def work() -> None:
 
 
 def main() -> int:
-    from gravityocr_cli import __main__, checkpoints, pdf, run, workers
+    from gravityocr_cli import __main__
 
-    workers.COMMAND = WORKER
-    pdf._layout = faulty_layout  # for --jobs 0
-    checkpoints.identity = lambda folder: "fake"  # the trainer may be writing the real one
-    vars(run)["load_reader"] = lambda settings: FakeReader()
+    for name, fake in FAKES.items():
+        module, attribute = name.rsplit(".", 1)
+        setattr(importlib.import_module(module), attribute, fake)
     return __main__.main()
 
 

@@ -14,7 +14,7 @@ from gravityocr_cli.pipeline import convert, limits_of
 from gravityocr_cli.regions import regions_of
 from gravityocr_cli.settings import Settings
 from gravityocr_models.engine import Engine
-from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
+from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 
 FLOOR, READING_FLOOR = 1.05, 4.0  # tokens a forward, prefill counted; raise them as nano learns
 TEXT = (
@@ -103,6 +103,13 @@ def test_nano_drafts_what_it_then_accepts(tmp_path: Path, engine: Engine) -> Non
     rates = [tokens_a_forward(reader.read(crops, **ways)) for reader in (engine, mistaken)]
     assert rates[0] > FLOOR
     assert rates[0] > rates[1]
+
+
+def test_only_lines_of_text_are_read_by_the_encoder(tmp_path: Path, engine: Engine) -> None:
+    """A formula or a table is more than its letters in order."""
+    line = crops_in(write_page(tmp_path / "page.pdf"), engine)[0]
+    readings = [prompt.reading for prompt in engine.prompts([replace(line, task=task) for task in Task])]
+    assert [reading is not None for reading in readings] == [task is Task.TEXT for task in Task]
 
 
 def test_nano_writes_most_of_what_its_encoder_reads(tmp_path: Path, engine: Engine) -> None:

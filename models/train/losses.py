@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from gravityocr_models.attention import training_mask
 from gravityocr_models.config import DraftConfig
-from gravityocr_models.ocr import OcrModel, TextAttention, image_positions, rotate_pairs
+from gravityocr_models.ocr import OcrModel, TextAttention, rotate_pairs, sequence_positions
 from gravityocr_models.train.batch import IGNORE, Batch
 
 BLANK_WEIGHT = 0.2
@@ -112,19 +112,10 @@ def _hidden(model: OcrModel, image: Tensor, batch: Batch, draft: DraftConfig) ->
     masks = model.embed(torch.full((size, count), draft.mask_id, device=image.device))
     parts = [start.expand(one), image, stop.expand(one), model.embed(batch.tasks)[:, None]]
     embeds = torch.cat([*parts, model.embed(batch.answers), masks], dim=1)
-    after = 1 + max(batch.grid)
     prompt = image.shape[1] + 3
-    slots = after + 2 + torch.arange(max(batch.answers.shape[1], count))
-    positions = torch.cat(
-        [
-            torch.zeros(3, 1, dtype=torch.int64),
-            image_positions(*batch.grid, 1),
-            torch.tensor([after, after + 1]).expand(3, -1),
-            slots[: batch.answers.shape[1]].expand(3, -1),
-            slots[:count].expand(3, -1),
-        ],
-        dim=1,
-    ).to(image.device)
+    clean = sequence_positions(1, batch.grid, 2 + batch.answers.shape[1])
+    slots = clean[:, prompt - 1 : prompt] + 1 + torch.arange(count)
+    positions = torch.cat([clean, slots], dim=1).to(image.device)
     mask = training_mask(prompt, batch.lengths, count, batch.delta, draft.bd_size)
     return model.decode(embeds, positions[:, None].expand(-1, size, -1), mask), prompt
 

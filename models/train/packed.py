@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from gravityocr_models.config import DraftConfig, OcrConfig
 from gravityocr_models.family import Conventions
 from gravityocr_models.image import normalise
-from gravityocr_models.ocr import OcrModel, image_positions
+from gravityocr_models.ocr import OcrModel, sequence_positions
 from gravityocr_models.records import Task
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import IGNORE
@@ -100,18 +100,15 @@ class Packer:
         pixels = torch.from_numpy(normalise(sample.pixels, self.config.vision, self.conventions.image))
         rows, columns = (side // self.config.vision.token_px for side in pixels.shape[1:])
         before, after = self.conventions.prompts[sample.task]
-        behind = len(before) + max(rows, columns)
         prompt = len(before) + rows * columns + len(after)
         ids = [*before, *[self.config.image_token_id] * rows * columns, *after, *targets[:-1]]
-        rest = torch.arange(behind, behind + len(ids) - prompt + len(after)).expand(3, -1)
-        image = image_positions(rows, columns, len(before))
         shown = torch.zeros(len(ids), dtype=torch.bool)
         shown[len(before) : len(before) + rows * columns] = True
         return Pack(
             images=(pixels,),
             lengths=torch.tensor([len(targets)]),
             ids=torch.tensor(ids),
-            positions=torch.cat([torch.arange(len(before)).expand(3, -1), image, rest], dim=1),
+            positions=sequence_positions(len(before), (rows, columns), len(after) + len(targets) - 1),
             shown=shown,
             sample=torch.zeros(len(ids), dtype=torch.int64),
             noised=torch.zeros(len(ids), dtype=torch.bool),

@@ -17,10 +17,8 @@ from gravityocr_cli import cli
 
 @pytest.fixture(autouse=True)
 def nothing_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gravityocr_cli.run.load_reader", lambda settings: fake_program.FakeReader())
-    monkeypatch.setattr("gravityocr_cli.checkpoints.identity", lambda folder: "fake")
-    monkeypatch.setattr("gravityocr_cli.pdf._layout", fake_program.faulty_layout)
-    monkeypatch.setattr("gravityocr_cli.workers.COMMAND", fake_program.WORKER)
+    for name, fake in fake_program.FAKES.items():
+        monkeypatch.setattr(name, fake)
 
 
 def convert(*arguments: object) -> int:

@@ -26,10 +26,8 @@ KILLS = int(os.environ.get("GO_KILLS", "2"))  # 50 for the whole bar
 @pytest.fixture(autouse=True)
 def nothing_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process: what fake_program.py has in its own."""
-    monkeypatch.setattr("gravityocr_cli.run.load_reader", lambda settings: fake_program.FakeReader())
-    monkeypatch.setattr("gravityocr_cli.checkpoints.identity", lambda folder: "fake")
-    monkeypatch.setattr("gravityocr_cli.pdf._layout", fake_program.faulty_layout)
-    monkeypatch.setattr("gravityocr_cli.workers.COMMAND", fake_program.WORKER)
+    for name, fake in fake_program.FAKES.items():
+        monkeypatch.setattr(name, fake)
     monkeypatch.setenv("GRAVITYOCR_JOBS", "0")
 
 
