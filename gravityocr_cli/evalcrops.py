@@ -13,10 +13,11 @@ import numpy as np
 from PIL import Image
 from rich.table import Table
 
+from gravityocr_cli import cdm
 from gravityocr_cli.crops import Limits, crops_of
 from gravityocr_cli.document import Box, Kind, Page, Region
 from gravityocr_cli.errors import InputError
-from gravityocr_cli.scoring import print_table, shown
+from gravityocr_cli.scoring import mean, print_table, rounded, shown
 from gravityocr_models.latex import tokens
 from gravityocr_models.metrics import bleu4, similarity
 from gravityocr_models.records import Crop, Decoded
@@ -36,7 +37,8 @@ class FormulaCase:
 
 @dataclass(frozen=True)
 class FormulaResult:
-    """What the model read. exact: the same normalised tokens. similarity: 1 - their relative edit distance."""
+    """What the model read. exact: the same normalised tokens. similarity: 1 - their relative edit distance. cdm: None
+    where LaTeX is missing or cannot set the truth."""
 
     name: str
     truth: str
@@ -44,16 +46,19 @@ class FormulaResult:
     exact: bool
     similarity: float
     error: str = ""
+    cdm: float | None = None
 
 
 @dataclass(frozen=True)
 class FormulaScores:
-    """Over all images, from 0 to 1. bleu4: of the corpus of normalised tokens. failed: images without an answer."""
+    """Over all images, from 0 to 1. bleu4: of the corpus of normalised tokens. cdm: of those that have one. failed:
+    images without an answer."""
 
     images: int
     exact: float
     bleu4: float
     similarity: float
+    cdm: float | None
     failed: int
 
 
@@ -110,6 +115,14 @@ def score_formula(case: FormulaCase, answer: Decoded | str) -> FormulaResult:
     return FormulaResult(case.name, case.latex, answer.text, ours == theirs, similarity(ours, theirs), error)
 
 
+def with_cdm(results: Sequence[FormulaResult]) -> list[FormulaResult]:
+    """The results with their CDM, as far as there can be one."""
+    if cdm.missing():
+        return list(results)
+    scores = cdm.cdm_scores([(result.read, result.truth) for result in results])
+    return [replace(result, cdm=score) for result, score in zip(results, scores, strict=True)]
+
+
 def totals(results: Sequence[FormulaResult]) -> FormulaScores:
     """The figures of the whole list (at least one result)."""
     count = len(results)
@@ -118,6 +131,7 @@ def totals(results: Sequence[FormulaResult]) -> FormulaScores:
         exact=sum(result.exact for result in results) / count,
         bleu4=bleu4([(tokens(result.read), tokens(result.truth)) for result in results]),
         similarity=sum(result.similarity for result in results) / count,
+        cdm=mean([result.cdm for result in results]),
         failed=sum(bool(result.error) for result in results),
     )
 
@@ -125,11 +139,13 @@ def totals(results: Sequence[FormulaResult]) -> FormulaScores:
 def print_results(results: Sequence[FormulaResult], as_json: bool) -> None:
     """A table on stdout, or one JSON object with every image."""
     scores = totals(results)
+    unset = sum(result.cdm is None for result in results)
+    remark = f"no CDM: {cdm.missing()}" if cdm.missing() else f"CDM without {unset} formulas that LaTeX cannot set"
     if as_json:
-        images = [asdict(replace(result, similarity=round(result.similarity, 4))) for result in results]
-        print(json.dumps({"total": asdict(scores), "images": images}, ensure_ascii=False, indent=1))
+        images = [asdict(result) | rounded({"similarity": result.similarity, "cdm": result.cdm}) for result in results]
+        print(json.dumps({"total": asdict(scores), "remark": remark, "images": images}, ensure_ascii=False, indent=1))
         return
-    table = Table("images", "exact", "BLEU-4", "edit similarity", "failed")
-    figures = (shown("", value) for value in (scores.exact, scores.bleu4, scores.similarity))
+    table = Table("images", "exact", "BLEU-4", "edit similarity", "CDM", "failed", caption=remark)
+    figures = (shown("", value) for value in (scores.exact, scores.bleu4, scores.similarity, scores.cdm))
     table.add_row(str(scores.images), *figures, str(scores.failed))
     print_table(table)

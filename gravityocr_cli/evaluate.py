@@ -67,7 +67,7 @@ def _run_crops(formulas: Path, engine: Reader, limit: int | None, as_json: bool)
     results = evalcrops.score_images(
         cases, lambda crops: engine.read(crops, layer=LayerUse.OFF), engine.dpi, limits_of(engine)
     )
-    evalcrops.print_results(results, as_json)
+    evalcrops.print_results(evalcrops.with_cdm(results), as_json)
     return PARTIAL if any(result.error for result in results) else 0
 
 

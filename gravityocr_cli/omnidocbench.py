@@ -5,14 +5,15 @@ partners, where a block may be the partner of several that follow each other (a 
 The edit distance of a page is the sum of its pairs' edits over the sum of their longer lengths, on letters and digits
 alone; a true block without a partner counts whole, a predicted one costs nothing, and captions, notes, running heads
 and page numbers count neither way. Reading order is the edit distance of the partners' ranks. Tables are scored by
-TEDS, display formulas by the similarity of their tokens. All are means over pages that have the thing.
+TEDS, display formulas by CDM (cdm.py) and by the similarity of their tokens. All are means over pages that have the
+thing.
 
     Overall = ((1 - text edit) * 100 + TEDS * 100 + CDM * 100) / 3
 
-CDM compares rendered formulas and needs LaTeX, Node and ImageMagick; token similarity stands in for it here, so that
-Overall is near the benchmark's and not the same. What else differs from the benchmark's own program: a page without a
-prediction counts as one without text, where the benchmark leaves it out; tables find their partners by TEDS; formulas
-are compared with formulas only, and a system of equations as a whole, whoever writes its rows apart.
+Where LaTeX is missing there is no CDM, and Overall takes token similarity in its place: the remark under the table says
+so. What differs from the benchmark's own program: a page without a prediction counts as one without text, where the
+benchmark leaves it out; tables find their partners by TEDS; formulas are compared with formulas only, and a system of
+equations as a whole, whoever writes its rows apart; and what cdm.py says.
 """
 
 import json
@@ -25,12 +26,13 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
+from gravityocr_cli import cdm
 from gravityocr_cli.errors import InputError
 from gravityocr_cli.partners import Pair, partners
-from gravityocr_cli.scoring import Case, Scored, Scores, Suite
+from gravityocr_cli.scoring import Case, Scored, Scores, Suite, mean
 from gravityocr_models.folding import DISPLAY_MATH, FENCED, INLINE_MATH, without_comments
 from gravityocr_models.latex import tokens
-from gravityocr_models.metrics import fold_text, order_distance, similarity, table_score
+from gravityocr_models.metrics import fold_text, formula_similarity, order_distance, table_score
 from gravityocr_models.teds import split_tables
 
 TEXT = {"text_block", "title", "code_txt", "code_txt_caption", "reference"}
@@ -67,10 +69,10 @@ COLUMNS = {
     "order_edit": "order edit",
     "teds": "TEDS",
     "teds_structure": "TEDS-S",
+    "cdm": "CDM",
     "formula": "formula",
 }
 _HEADINGS = {"table": "table", "equation_isolated": "formula"} | dict.fromkeys(UNSCORED, "not scored")
-REMARK = "formula: token similarity, in place of CDM"
 
 
 # ---------------------------------------------------------------- reading
@@ -85,7 +87,9 @@ def suite_of(path: Path) -> Suite:
         shown = sorted((block for block in page.blocks if block.text), key=lambda block: block.order or 0)
         truth = tuple((_HEADINGS.get(block.category, "text"), block.text) for block in shown)
         cases.append(Case(page.id, page.source, _page_file(path.parent, page), truth, partial(score_page, page)))
-    return Suite(tuple(cases), COLUMNS, overall, REMARK)
+    without = cdm.missing()
+    remark = f"formula: token similarity; overall: with {f'it, no CDM: {without}' if without else 'CDM'}"
+    return Suite(tuple(cases), COLUMNS, partial(overall, formula="formula" if without else "cdm"), remark)
 
 
 def _page_file(folder: Path, page: TruePage) -> Path:
@@ -211,6 +215,12 @@ def _paragraphs(markdown: str) -> Iterator[str]:
 # ---------------------------------------------------------------- scores
 
 
+Formulas = tuple[str, str]
+"""LaTeX of what was predicted ("" for nothing) and of the truth; of several of either, one under the other."""
+Ranked = tuple[int, int | None]
+"""Place on the page, and rank in the truth."""
+
+
 def score_page(page: TruePage, markdown: str) -> Scored:
     """One page's Markdown against its truth."""
     pieces = pieces_of(markdown)
@@ -221,7 +231,7 @@ def score_page(page: TruePage, markdown: str) -> Scored:
     unscored = frozenset(number for number, block in enumerate(texts) if block.category in UNSCORED)
     ours, theirs = [piece.text for piece in paragraphs], [letters_of(block.text) for block in texts]
     pairs = partners(theirs, ours, unscored)
-    formula, ranked = _formulas(formulas, [piece for piece in pieces if piece.formula and tokens(piece.text)])
+    matched, ranked = _formulas(formulas, [piece for piece in pieces if piece.formula and tokens(piece.text)])
     ranked += [(paragraphs[pair.pred[0]].place, texts[t].order) for pair in pairs if pair.pred for t in pair.truth]
     scored = [block for number, block in enumerate(texts) if number not in unscored] + formulas
     true_order = sorted(block.order for block in scored if block.order is not None)
@@ -232,7 +242,8 @@ def score_page(page: TruePage, markdown: str) -> Scored:
         "order_edit": order_distance(order, true_order) if true_order else None,
         "teds": found.teds if found else None,
         "teds_structure": found.teds_structure if found else None,
-        "formula": formula,
+        "cdm": None if cdm.missing() else mean(cdm.cdm_scores(matched)),
+        "formula": mean([formula_similarity(ours, theirs) for ours, theirs in matched]),
     }
     return Scored(scores, {"surplus_tables": found.surplus if found else 0})
 
@@ -246,26 +257,37 @@ def _text_edit(pairs: Sequence[Pair], truth: Sequence[str], pred: Sequence[str])
     return edits / longest
 
 
-def _formulas(truth: Sequence[TrueBlock], found: Sequence[Piece]) -> tuple[float | None, list[tuple[int, int | None]]]:
-    """Mean similarity of the true formulas (None without any) to their partners, and (place, true rank) of each.
+def _formulas(truth: Sequence[TrueBlock], found: Sequence[Piece]) -> tuple[list[Formulas], list[Ranked]]:
+    """The true formulas with their partners, and the ranks of those that have one.
 
     A display formula is the first choice, an inline one serves where there is none.
     """
-    if not truth:
-        return None, []
     code: dict[str, str] = {}
     theirs = [_coded(block.text, code) for block in truth]
     display, inline = ([piece for piece in found if piece.inline == kind] for kind in (False, True))
     ours, aside = ([_coded(piece.text, code) for piece in pieces] for pieces in (display, inline))
+    matched: list[Formulas] = []
+    ranked: list[Ranked] = []
+
+    def match(true: Sequence[int], pieces: Sequence[Piece]) -> None:
+        matched.append((_rows([piece.text for piece in pieces]), _rows([truth[t].text for t in true])))
+        ranked.extend((pieces[0].place, truth[t].order) for t in true if pieces)
+
     pairs = partners(theirs, ours)
     alone = [pair.truth[0] for pair in pairs if not pair.pred]
-    scores = [similarity("".join(ours[p] for p in pair.pred), "".join(theirs[t] for t in pair.truth)) for pair in pairs]
-    ranked = [(display[pair.pred[0]].place, truth[t].order) for pair in pairs if pair.pred for t in pair.truth]
+    for pair in pairs:
+        if pair.pred:
+            match(pair.truth, [display[p] for p in pair.pred])
     for pair in partners([theirs[t] for t in alone], aside):
-        if len(pair.truth) == len(pair.pred) == 1:
-            scores.append(similarity(aside[pair.pred[0]], theirs[alone[pair.truth[0]]]))
-            ranked.append((inline[pair.pred[0]].place, truth[alone[pair.truth[0]]].order))
-    return sum(scores) / len(pairs), ranked
+        one_each = len(pair.truth) == len(pair.pred) == 1
+        for t in pair.truth:
+            match([alone[t]], [inline[p] for p in pair.pred] if one_each else [])
+    return matched, ranked
+
+
+def _rows(formulas: Sequence[str]) -> str:
+    """Formulas as the rows of one."""
+    return r" \\ ".join(formulas)
 
 
 def _coded(formula: str, code: dict[str, str]) -> str:
@@ -273,7 +295,7 @@ def _coded(formula: str, code: dict[str, str]) -> str:
     return "".join(code.setdefault(token, chr(0x10000 + len(code))) for token in tokens(formula))
 
 
-def overall(scores: Scores) -> float | None:
-    """The benchmark's Overall, from 0 to 1; None unless the text edit, TEDS and the formula score are all known."""
-    edit, teds, formula = (scores.get(name) for name in ("text_edit", "teds", "formula"))
-    return None if edit is None or teds is None or formula is None else ((1 - edit) + teds + formula) / 3
+def overall(scores: Scores, formula: str = "cdm") -> float | None:
+    """The benchmark's Overall, from 0 to 1; None unless the text edit, TEDS and the score named `formula` are known."""
+    edit, teds, formulas = (scores.get(name) for name in ("text_edit", "teds", formula))
+    return None if edit is None or teds is None or formulas is None else ((1 - edit) + teds + formulas) / 3

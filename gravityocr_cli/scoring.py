@@ -85,7 +85,7 @@ def score_all(suite: Suite, convert: Convert) -> Iterator[Result]:
         scored = case.score(reading.markdown)
         overall = suite.overall(scored.scores)
         yield Result(case, reading, scored.scores, overall, scored.notes, round(seconds, 3), error)
-        line = f"{number}/{len(suite.cases)} {case.id} {shown('', overall) or '-'} in {seconds:.1f} s {error}"
+        line = f"{number}/{len(suite.cases)} {case.id} {shown('', overall)} in {seconds:.1f} s {error}"
         print(line.rstrip(), file=sys.stderr, flush=True)
 
 
@@ -141,7 +141,7 @@ def rounded(scores: Scores) -> dict[str, float | None]:
 
 
 def shown(name: str, score: float | None) -> str:
-    """A similarity as a percentage, a distance as it is; nothing for None."""
+    """A similarity as a percentage, a distance as it is; a dash for None."""
     if score is None:
-        return ""
+        return "-"
     return f"{score:.3f}" if name.endswith("_edit") else f"{100 * score:.1f}"

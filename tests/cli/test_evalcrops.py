@@ -1,20 +1,26 @@
 """Formula images: what the engine gets to see, and the figures."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 from cli.conftest import FakeEngine
 from PIL import Image
 
+from gravityocr_cli import cdm
 from gravityocr_cli.crops import Limits
 from gravityocr_cli.errors import InputError
 from gravityocr_cli.evalcrops import (
     FormulaCase,
+    FormulaResult,
+    print_results,
     read_list,
     score_formula,
     score_images,
     totals,
     tsv_of,
+    with_cdm,
 )
 from gravityocr_models.records import Decoded, LayerUse, Task
 
@@ -69,6 +75,38 @@ def test_figures() -> None:
     assert figures.exact == pytest.approx(1 / 3)
     assert figures.bleu4 == pytest.approx(bleu)
     assert figures.similarity == pytest.approx(5 / 9)
+
+
+RESULTS = [FormulaResult(name, "x", "y", False, 0.5) for name in "abc"]
+
+
+def test_cdm_is_a_mean_over_truths_that_latex_can_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cdm, "missing", lambda: "")
+    monkeypatch.setattr(cdm, "cdm_scores", lambda pairs: [0.25, None, 0.75] if pairs == [("y", "x")] * 3 else [])
+    results = with_cdm(RESULTS)
+    assert [result.cdm for result in results] == [0.25, None, 0.75]
+    assert totals(results).cdm == 0.5
+    print_results(results, as_json=False)
+    assert "CDM without 1 formulas that LaTeX cannot set" in capsys.readouterr().out
+
+
+def test_without_latex_there_is_a_dash_and_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cdm, "missing", lambda: "LaTeX is not installed")
+    print_results(with_cdm(RESULTS), as_json=False)
+    shown = capsys.readouterr().out
+    assert "no CDM: LaTeX is not installed" in shown
+    assert re.search(r"50\.0\s*│\s*-\s*│\s*0", shown)
+    print_results(with_cdm(RESULTS), as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["total"]["cdm"], found["images"][0]["cdm"], found["remark"]) == (
+        None,
+        None,
+        "no CDM: LaTeX is not installed",
+    )
 
 
 def test_what_is_no_list_is_refused(tmp_path: Path) -> None:

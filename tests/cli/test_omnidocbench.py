@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gravityocr_cli import cdm
 from gravityocr_cli.errors import InputError
 from gravityocr_cli.omnidocbench import (
     TrueBlock,
@@ -20,6 +21,11 @@ from gravityocr_cli.scoring import Reading, by_category, score_all
 
 TABLE = "<table><tr><td>a</td><td>b</td></tr></table>"
 FIRST, SECOND = "The quick brown fox jumps over dogs", "Pack my box with five dozen jugs"
+
+
+@pytest.fixture(autouse=True)
+def without_latex(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cdm, "missing", lambda: "LaTeX is not installed")
 
 
 def box(number: int, category: str, order: int | None, **content: Any) -> dict[str, Any]:
@@ -181,9 +187,35 @@ def test_a_system_of_equations_may_be_written_in_rows_or_as_one() -> None:
     assert scores("with $a_1$, $b$ and $c$", truth[0])["formula"] < 0.8
 
 
+def test_cdm_takes_partners_as_they_stand_under_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def scored(pairs: list[tuple[str, str]]) -> list[float | None]:
+        asked.extend(pairs)
+        return [0.5, None, 1.0][: len(pairs)]
+
+    monkeypatch.setattr(cdm, "missing", lambda: "")
+    monkeypatch.setattr(cdm, "cdm_scores", scored)
+    blocks = [TrueBlock("equation_isolated", code, rank) for rank, code in enumerate(("a_1+b", "c=d", r"\sqrt{e}"))]
+    found = scores("$$a_1 + b \\\\ c = d$$\n\nand $\\sqrt e$", *blocks)
+    assert asked == [(r"a_1 + b \\ c = d", r"a_1+b \\ c=d"), (r"\sqrt e", r"\sqrt{e}")]
+    assert (found["cdm"], found["formula"]) == (0.5, 1)  # a truth that LaTeX cannot set is left out
+
+
 def test_overall_is_the_benchmarks_and_needs_all_three() -> None:
-    assert overall({"text_edit": 0.1, "teds": 0.8, "formula": 0.6}) == pytest.approx((90 + 80 + 60) / 300)
-    assert overall({"text_edit": 0.1, "teds": 0.8, "formula": None}) is None
+    assert overall({"text_edit": 0.1, "teds": 0.8, "cdm": 0.6, "formula": 0.2}) == pytest.approx((90 + 80 + 60) / 300)
+    assert overall({"text_edit": 0.1, "teds": 0.8, "cdm": None, "formula": 0.2}) is None
+
+
+def test_the_table_says_which_formula_score_is_in_overall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_benchmark(tmp_path, record("p1", "book", box(1, "text_block", 1, text="abc")))
+    some = {"text_edit": 0.1, "teds": 0.8, "cdm": 0.6, "formula": 0.3}
+    without = suite_of(path)
+    assert "no CDM: LaTeX is not installed" in without.remark
+    assert without.overall(some) == pytest.approx((90 + 80 + 30) / 300)
+    monkeypatch.setattr(cdm, "missing", lambda: "")
+    assert suite_of(path).remark.endswith("with CDM")
+    assert suite_of(path).overall(some) == pytest.approx((90 + 80 + 60) / 300)
 
 
 def test_means_are_over_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
