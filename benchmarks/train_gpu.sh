@@ -5,7 +5,8 @@
 #
 # DATA: a folder as docs/training.md describes (docbank, formula_crops and text together are 67 MB; leave papers out
 # until it fits what may travel). OUT gets the weights' folder and the CSVs: a handful of files, 12 MB at most. The
-# optimizer's state stays behind: a later run starts from the weights. Not yet run on a GPU; on a CPU:
+# optimizer's state stays behind: a later run starts from the weights. The last step trains on packed samples for a
+# minute, as a checkpoint of the GLM-OCR family is, to see FlexAttention at work. Not yet run on a GPU; on a CPU:
 #
 #   benchmarks/train_gpu.sh ../shared/data /tmp/out 1 1024 1
 set -euo pipefail
@@ -24,3 +25,6 @@ export OMP_NUM_THREADS=1  # a worker each core
     --minutes "$minutes" --tokens "$tokens" --workers "$workers"
 cp "$state"/*.csv "$out"
 "$python" -m gravityocr_models.train.validate --data "$data" --weights "$weights" --crops 100 | tee "$out/validation.txt"
+"$python" -m gravityocr_models.train.finetune --data "$data" --model "$weights" --out "$state/packed" \
+    --minutes 1 --tokens "$tokens" --workers "$workers"
+cp "$state/packed.state/metrics.csv" "$out/packed.csv"

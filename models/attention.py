@@ -4,17 +4,30 @@ A mask says which keys a query may see. The same rule serves a plain step, a dra
 token's answer depends only on what it may see and not on the round it came in.
 """
 
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+if TYPE_CHECKING:  # half a thousand modules that only training on a GPU has a use for
+    from torch.nn.attention.flex_attention import BlockMask
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""Batch, head, query and key, as int64 tensors that broadcast -> bool: whether the query sees the key."""
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: "Tensor | BlockMask | None") -> Tensor:
     """Scaled dot-product attention.
 
     query [B, Hq, T, D]; key and value [B, Hkv, S, D] with Hq a multiple of Hkv; mask bool, broadcastable to
-    [B, 1, T, S], true = visible, or what `folded` makes of it; None = everything visible. Returns [B, Hq, T, D].
+    [B, 1, T, S], true = visible, or what `folded` or `mask_of` makes of it; None = everything visible. Returns
+    [B, Hq, T, D].
     """
+    if mask is not None and not isinstance(mask, Tensor):
+        return _flex(query.is_cuda)(query, key, value, block_mask=mask, enable_gqa=True)  # type: ignore[no-any-return]
     batch, heads, rows, dim = query.shape
     groups = heads // key.shape[1]
     if groups > 1:  # query heads that share a key head become further rows of it: nothing is copied
@@ -23,6 +36,27 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Te
             mask = folded(mask, groups)
     out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     return out.view(batch, heads, rows, dim)
+
+
+@cache
+def _flex(compiled: bool) -> Any:
+    """FlexAttention; without being compiled it is a reference, of no use but to tests."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention) if compiled else flex_attention
+
+
+def mask_of(rule: Rule, tokens: int, device: torch.device) -> "Tensor | BlockMask":
+    """What so many tokens see of each other, for `attend`.
+
+    On a GPU a mask by blocks of 128 tokens, of which the empty ones are never computed; elsewhere bool [1, 1, T, T].
+    """
+    if device.type == "cuda":
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        return create_block_mask(rule, None, None, tokens, tokens, device=device)
+    place = torch.arange(tokens, device=device)
+    return rule(place[:1], place[:1], place[:, None], place)[None, None]
 
 
 def folded(mask: Tensor, groups: int) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from gravityocr_models.attention import Rule, mask_of
 from gravityocr_models.config import DraftConfig, OcrConfig
 from gravityocr_models.family import Conventions
 from gravityocr_models.image import normalise
@@ -132,17 +133,21 @@ def joined(parts: Sequence[Pack]) -> Pack:
     )
 
 
-def visible(sample: Tensor, noised: Tensor, block: Tensor) -> Tensor:
-    """Which keys a query may see, bool [1, 1, T, T]: the rule of attention.training_mask, for many samples at once.
+def visibility(pack: Pack) -> Rule:
+    """Which keys a query may see: the rule of attention.training_mask, for many samples at once.
 
     Clean tokens see their own sample's past; mask tokens its clean tokens of earlier blocks (the prompt is block -1),
     and their own block in both directions.
     """
-    place = torch.arange(len(sample), device=sample.device)
-    past = ~noised[:, None] & ~noised & (place <= place[:, None])
-    earlier = noised[:, None] & ~noised & (block < block[:, None])
-    own = noised[:, None] & noised & (block == block[:, None])
-    return ((sample == sample[:, None]) & (past | earlier | own))[None, None]
+    sample, noised, block = pack.sample, pack.noised, pack.block
+
+    def sees(_batch: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        past = ~noised[query] & (key <= query)
+        earlier = noised[query] & (block[key] < block[query])
+        own = noised[query] & noised[key] & (block[key] == block[query])
+        return (sample[query] == sample[key]) & (~noised[key] & (past | earlier) | own)
+
+    return sees
 
 
 def hidden_states(model: OcrModel, pack: Pack) -> Tensor:
@@ -150,8 +155,8 @@ def hidden_states(model: OcrModel, pack: Pack) -> Tensor:
     embeds = model.embed(pack.ids)
     image = _seen(model, pack.images).to(embeds.dtype)
     embeds = embeds.masked_scatter(pack.shown[:, None], image)
-    mask = visible(pack.sample, pack.noised, pack.block)
-    return model.decode(embeds[None], pack.positions[:, None], mask)[0]
+    mask = mask_of(visibility(pack), len(pack.ids), model.device)
+    return model.decode(embeds[None], pack.positions[:, None], mask)[0]  # type: ignore[arg-type]
 
 
 def joint_loss(ar_weight: float) -> Callable[[OcrModel, Pack, int], tuple[Tensor, Figures]]:

@@ -1,8 +1,14 @@
 """The masks, checked cell by cell against the rules they stand for."""
 
+import pytest
 import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import create_block_mask
 
-from gravityocr_models.attention import attend, training_mask, window_mask
+from gravityocr_models.attention import attend, mask_of, training_mask, window_mask
+
+CPU = torch.device("cpu")
+TOKENS = 200  # a block of FlexAttention and a part of one
 
 
 def test_training_mask_is_the_table() -> None:
@@ -43,3 +49,47 @@ def test_grouped_heads_equal_repeated_heads() -> None:
     mask[..., 0] = True
     repeated = attend(query, key.repeat_interleave(3, 1), value.repeat_interleave(3, 1), mask)
     torch.testing.assert_close(attend(query, key, value, mask), repeated)
+
+
+def rule(_batch: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    """Groups of 70 tokens see their own past, and 3 tokens ahead."""
+    return (query // 70 == key // 70) & (key <= query + 3)
+
+
+def heads(device: torch.device, tokens: int = TOKENS) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries of 4 heads, keys and values of 2."""
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(1, count, tokens, 16) for count in (4, 2, 2))
+    return query.to(device), key.to(device), value.to(device)
+
+
+def test_a_rule_is_the_mask_that_it_spells_out() -> None:
+    mask = mask_of(rule, TOKENS, CPU)
+    assert isinstance(mask, Tensor)
+    assert mask.shape == (1, 1, TOKENS, TOKENS)
+    places = [torch.tensor(place) for place in range(TOKENS)]
+    none = torch.tensor(0)
+    assert mask[0, 0].tolist() == [[bool(rule(none, none, query, key)) for key in places] for query in places]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_attention_by_blocks_equals_the_dense_mask() -> None:
+    query, key, value = heads(CPU)
+    blocks = create_block_mask(rule, None, None, TOKENS, TOKENS, device="cpu")
+    dense = attend(query, key, value, mask_of(rule, TOKENS, CPU))
+    torch.testing.assert_close(attend(query, key, value, blocks), dense)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_a_gpu_the_mask_is_by_blocks_and_gives_the_same_outputs_and_gradients() -> None:
+    for tokens in (TOKENS, 333, 517):  # packs differ in length
+        found = []
+        for device in (CPU, torch.device("cuda")):
+            query, key, value = (tensor.requires_grad_() for tensor in heads(device, tokens))
+            mask = mask_of(rule, tokens, device)
+            assert isinstance(mask, Tensor) == (device == CPU)
+            out = attend(query, key, value, mask)
+            grads = torch.autograd.grad(out.square().sum(), (query, key, value))
+            found.append([tensor.cpu() for tensor in (out, *grads)])
+        torch.testing.assert_close(found[1], found[0], rtol=1e-2, atol=1e-2)

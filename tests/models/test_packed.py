@@ -6,14 +6,17 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import create_block_mask, create_mask
 
 import published
-from gravityocr_models.attention import training_mask
+from gravityocr_models.attention import mask_of, training_mask
 from gravityocr_models.config import DraftConfig
 from gravityocr_models.engine import Engine
 from gravityocr_models.records import Crop, Task
+from gravityocr_models.train import packed
 from gravityocr_models.train.batch import IGNORE
-from gravityocr_models.train.packed import Packer, hidden_states, joint_loss, together, visible
+from gravityocr_models.train.packed import Pack, Packer, hidden_states, joint_loss, together, visibility
 from gravityocr_models.train.sample import Sample
 
 BLOCK = 8
@@ -54,6 +57,12 @@ def test_prompt_and_positions_are_those_that_serving_asks_with(engine: Engine, p
     assert torch.equal(embeds[:count], asked.embeds)
 
 
+def dense(pack: Pack) -> Tensor:
+    mask = mask_of(visibility(pack), len(pack.ids), torch.device("cpu"))
+    assert isinstance(mask, Tensor)
+    return mask
+
+
 def test_one_sample_is_masked_as_the_joint_mask_says(packer: Packer) -> None:
     random = rng()
     for text in ("a", "ab", "eight   ", "more than one block of tokens"):
@@ -63,7 +72,24 @@ def test_one_sample_is_masked_as_the_joint_mask_says(packer: Packer) -> None:
         start = len(pack.ids) - noised - answer
         delta = int(pack.block[start] * BLOCK + BLOCK - (pack.block[-noised:] == 0).sum())
         expected = training_mask(start, torch.tensor([answer]), noised, torch.tensor([delta]), BLOCK)
-        assert torch.equal(visible(pack.sample, pack.noised, pack.block), expected)
+        assert torch.equal(dense(pack), expected)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_by_blocks_a_pack_sees_the_same_and_gets_the_same_states(
+    engine: Engine, packer: Packer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a GPU is given: FlexAttention asks the rule pair by pair, and once more inside of its blocks."""
+    random = rng()
+    pack = together([packer.joint(sample(size), DRAFT, random) for size in ((40, 90), (100, 60), (60, 300))])
+    tokens, rule, model = len(pack.ids), visibility(pack), engine.checkpoint.model
+    assert tokens > 128  # more than one block
+    assert torch.equal(create_mask(rule, 1, 1, tokens, tokens, "cpu"), dense(pack))
+    blocks = create_block_mask(rule, None, None, tokens, tokens, device="cpu")
+    with torch.no_grad():
+        expected = hidden_states(model, pack)
+        monkeypatch.setattr(packed, "mask_of", lambda *_: blocks)
+        torch.testing.assert_close(hidden_states(model, pack), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_both_copies_predict_the_next_token(packer: Packer) -> None:
