@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from gravityocr_cli.document import Box, Kind, Page
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, ink_outside, pictures_outside, pieces_of_lines
@@ -21,6 +22,7 @@ from gravityocr_models import layout
 
 _LABELS = 0.15  # of a picture's ink: with less outside lines of text it is no picture
 _SOLID = 0.7  # of a box: letters and rules never cover so much of their paper
+_PRINT = (0.02, 0.4)  # of a dark box: what letters left white on it cover
 _SPECK = 30.0  # square points: less is dirt on the glass; a digit of ten points has 35
 _MOST = 0.5  # of a page's ink
 _WHOLE = (Kind.TABLE, Kind.PICTURE, Kind.FORMULA)
@@ -77,6 +79,8 @@ def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
             grown.append(Found(hull_of([each.box, *own]), each.kind))
         elif own:
             grown.append(Found(hull_of(own), each.kind))
+        elif _ink_in(each.box, ink, page.dpi) > _SOLID:  # light letters on a dark band: no stretch of ink is theirs
+            grown.append(each)
     grown = [_as_note_under_notes(each, grown, page) for each in grown]
     taken = [each.box for each in grown]
     if not taken:
@@ -84,7 +88,9 @@ def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
     left = [piece for piece, owner in zip(pieces, owners, strict=True) if owner is None and piece.height >= 3]
     texts = [Found(box, Kind.TEXT) for box in _grouped(left, taken)]
     held = taken + [each.box for each in texts]
-    return grown + texts + [Found(box, Kind.PICTURE) for box in pictures_outside(page.pixels, page.dpi, held)]
+    pictures = pictures_outside(page.pixels, page.dpi, held)
+    grounds = [box for box in pictures if any(_lies_in(other, box) for other in held)]  # what text is printed on
+    return grown + texts + [Found(box, Kind.PICTURE) for box in pictures if box not in grounds]
 
 
 def _is_legible(group: Box) -> bool:
@@ -118,10 +124,24 @@ def _in_points(seen: layout.Found, dpi: float) -> Found:
 
 
 def _solid_as_picture(each: layout.Found, ink: NDArray[np.bool_]) -> layout.Found:
-    """What is nearly all ink shows nothing to read, whatever the detector calls it."""
+    """What is nearly all ink shows nothing to read, whatever it is called; but light letters may stand on it."""
     x0, y0, x1, y1 = (max(0, round(edge)) for edge in each.box)
     inside = ink[y0:y1, x0:x1]
-    return replace(each, label="picture") if inside.size and inside.mean() > _SOLID else each
+    if not inside.size or inside.mean() <= _SOLID or (Kind(each.label) not in _WHOLE and _has_letters(inside)):
+        return each
+    return replace(each, label="picture")
+
+
+def _has_letters(dark: NDArray[np.bool_]) -> bool:
+    """Whether a dark place has holes in it, as light letters are: neither specks of a photograph nor its frame."""
+    holes = ndimage.binary_fill_holes(dark) & ~dark
+    return bool(_PRINT[0] < holes.mean() < _PRINT[1])
+
+
+def _ink_in(box: Box, ink: NDArray[np.bool_], dpi: float) -> float:
+    """The share of a box, in points, that is ink."""
+    x0, y0, x1, y1 = (round(edge * dpi / 72) for edge in (box.x0, box.y0, box.x1, box.y1))
+    return float(ink[y0:y1, x0:x1].mean()) if ink[y0:y1, x0:x1].size else 0.0
 
 
 def _without_picture_of_text(each: Found, pieces: Sequence[Box], page: Page) -> Found:

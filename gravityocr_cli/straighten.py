@@ -2,8 +2,8 @@
 
 Lines of text make the sharpest profile when ink is summed along them: that tells how askew a page is, and whether its
 lines run across or down. Which way is up, Latin letters tell: far more of them rise above the small ones (b d f h k l
-t, capitals, dots) than hang below them (g j p q y). Where that is not clear (Chinese, Cyrillic, capitals, little text),
-a page stays as it is, for a page turned wrongly is worse than one left alone.
+t, capitals, dots) than hang below them (g j p q y). Where that is not clear (Chinese, Cyrillic, Arabic, capitals,
+little text), a page stays as it is, for a page turned wrongly is worse than one left alone.
 """
 
 import math
@@ -20,6 +20,7 @@ from gravityocr_cli.inkcut import Mask, ink_of, runs, text_mask
 MOST_SKEW = 7.0  # degrees
 LEAST_SKEW = 0.25  # degrees; less costs more sharpness than it mends
 _HEAVY = (0.04, 0.12)  # of a line's ink: a line whose heavier side has less or more has no vote
+_EVEN = 1.6  # times the mean row of the small letters' band: a fuller row is no edge of letters but a stroke along them
 _SURE = 2.5  # standard deviations of votes cast at random
 _SHARE = 0.4  # of the lines: fewer votes for one side speak of a script that this doesn't work for
 _RUN = 0.6  # of a line's height: white that joins letters to lines
@@ -74,11 +75,15 @@ def up_or_down(pixels: NDArray[np.uint8], dpi: float, skew: float) -> int:
 def _vote(profile: NDArray[np.int64]) -> int:
     """1 where much more of a line's ink stands above its small letters than hangs below them, -1 the other way round.
 
-    Latin lines have 4 to 8 % above and 1 to 3 % below. Most Cyrillic and Greek ones have less on their heavier side,
-    Arabic and Hebrew much on both: they don't vote.
+    Latin lines have 4 to 8 % above and 1 to 3 % below. Other shares would not do for other scripts: Russian has 2.4 and
+    2.8, its sign changing from line to line, Greek 4.4 and 3.7, Korean and upright Hebrew more above, as Latin has.
+    Arabic hangs far below, as Latin does on its head; but its letters are joined by a stroke along the baseline.
     """
     full = np.sort(profile)[-max(1, len(profile) // 5)]
     start, end = max(runs(profile > 0.3 * full), key=lambda run: int(profile[run[0] : run[1]].sum()))
+    band = profile[start:end]
+    if band.max() > _EVEN * band.mean():
+        return 0
     above, below = (float(part.sum() / profile.sum()) for part in (profile[:start], profile[end:]))
     if not _HEAVY[0] <= max(above, below) <= _HEAVY[1] or min(above, below) > 0.6 * max(above, below):
         return 0

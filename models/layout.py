@@ -66,14 +66,14 @@ class Detector:
             raise ValueError(f"{weights}: not a layout detector with the labels {' '.join(LABELS)}")
         self._long_side = int(facts["long_side"])
 
-    def find(self, pixels: NDArray[np.uint8]) -> tuple[Found, ...]:
-        """The regions on a page, surest first. pixels: uint8 [H, W, 3].
+    def find(self, pixels: NDArray[np.uint8], least: float = LEAST_SCORE) -> tuple[Found, ...]:
+        """The regions on a page with a score of `least` or more, surest first. pixels: uint8 [H, W, 3].
 
         One page at a time: what is found on it must not depend on the pages beside it, and a CPU gains nothing.
         """
         image, scale = network_input(pixels, self._long_side)
         boxes, scores = self.cells(image)
-        return distinct(boxes / scale, scores, (pixels.shape[1], pixels.shape[0]))
+        return distinct(boxes / scale, scores, (pixels.shape[1], pixels.shape[0]), least)
 
     def cells(self, image: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What every cell says of a `network_input`: boxes [cells, 4], in its pixels; scores [cells, labels]."""

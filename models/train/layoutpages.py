@@ -11,13 +11,14 @@ import argparse
 import gzip
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pymupdf
+from numpy.typing import NDArray
 from PIL import Image
 
 from gravityocr_models.train.corpora import BANNED
@@ -31,6 +32,8 @@ _FLAGS = pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_PRESERVE_WHITESPACE
 
 FLOATS = {"figure", "table", "caption"}  # pages with some come first: they are the rarer ones
 
+_PUBLAYNET = {"title": "heading", "figure": "picture"}  # it calls every heading a title
+
 Task = tuple[Path, int, list[Any]]
 
 
@@ -39,16 +42,43 @@ def load_page(path: Path) -> Shown | None:
     facts = json.loads(path.read_text("utf-8"))
     grey = np.asarray(Image.open(path.with_suffix(".png")))
     scale = max(grey.shape) / max(facts["width"], facts["height"])
-    regions = true_regions(
+    regions = _regions(facts)
+    if not regions or unlabelled_ink(grey, regions, scale) > MOST_UNLABELLED:
+        return None
+    return _in_pixels(grey, regions, scale)
+
+
+def evaluation_page(folder: Path, dpi: float) -> Shown:
+    """A page with a layout.json (../shared/eval/layout): DocBank's runs on a PDF, or PubLayNet's boxes on an image."""
+    truth = json.loads((folder / "layout.json").read_text("utf-8"))
+    if "boxes" in truth:
+        grey = np.asarray(Image.open(folder / "page.jpg").convert("L"))
+        boxes = [Labelled(_PUBLAYNET.get(row[4], row[4]), tuple(row[:4])) for row in truth["boxes"]]
+        return _in_pixels(grey, boxes, grey.shape[1] / truth["width"])
+    with pymupdf.open(folder / "page.pdf") as document:
+        facts = analyse(document[0], truth["runs"])
+        return _in_pixels(_rendered(document[0], dpi / 72), _regions(facts), dpi / 72)
+
+
+def _regions(facts: dict[str, Any]) -> tuple[Labelled, ...]:
+    """What `analyse` says -> regions in points."""
+    return true_regions(
         [(tuple(row[:4]), row[4]) for row in facts["boxes"]],
         [Painted(tuple(row[:4]), bool(row[4])) for row in facts["lines"]],
         [tuple(row) for row in facts["images"]],
         [(tuple(row[:4]), row[4]) for row in facts["runs"]],
     )
-    if not regions or unlabelled_ink(grey, regions, scale) > MOST_UNLABELLED:
-        return None
+
+
+def _in_pixels(grey: NDArray[np.uint8], regions: Sequence[Labelled], scale: float) -> Shown:
     onto = Placing(scale, 0.0, 0.0, 0.0)
     return Shown(grey, tuple(Labelled(each.label, onto.box(each.box)) for each in regions))
+
+
+def _rendered(page: pymupdf.Page, zoom: float) -> NDArray[np.uint8]:
+    """The page in grey, `zoom` pixels a point."""
+    sheet = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csGRAY, alpha=False)
+    return np.asarray(Image.frombytes("L", (sheet.width, sheet.height), sheet.samples))
 
 
 def analyse(page: pymupdf.Page, runs: list[Any]) -> dict[str, Any]:
@@ -76,8 +106,7 @@ def write_page(page: pymupdf.Page, runs: list[Any], path: Path) -> None:
     """Writes `path` (.json) and the picture beside it, the .json last."""
     facts = analyse(page, runs)
     zoom = SIDE / max(page.rect.width, page.rect.height)
-    sheet = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csGRAY, alpha=False)
-    Image.frombytes("L", (sheet.width, sheet.height), sheet.samples).save(path.with_suffix(".png"))
+    Image.fromarray(_rendered(page, zoom)).save(path.with_suffix(".png"))
     path.write_text(json.dumps(facts), "utf-8")
 
 

@@ -1,4 +1,4 @@
-"""How well regions are found: average precision at an overlap of one half, label by label."""
+"""How well regions are found: average precision at an overlap of one half, label by label, and lines left outside."""
 
 from collections.abc import Sequence
 
@@ -36,6 +36,11 @@ def recall(pages: Pages, least: float = 0.5) -> float:
         for each in truth
     ]
     return float(np.mean([share >= least for share in shares]))
+
+
+def covered(lines: Sequence[Rect], boxes: Sequence[Rect], least: float = 0.7) -> list[int]:
+    """For each line the number of boxes that hold at least `least` of it: 0 is a line lost, 2 a line read twice."""
+    return [sum(common(line, box) >= least * area(line) > 0 for box in boxes) for line in lines]
 
 
 def _matched(found: Sequence[Found], truth: Sequence[Labelled], label: str, overlap: float) -> list[tuple[float, bool]]:

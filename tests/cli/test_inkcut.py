@@ -69,6 +69,37 @@ def test_ink_stands_out_from_the_ground() -> None:
     assert ink_of(pixels).sum() == 1
 
 
+def test_paper_lit_from_one_side_is_no_ink() -> None:
+    clean = pixels_of(page((60, 60, 550, 300), (60, 400, 550, 700)))
+    height, width, _ = clean.shape
+    bend = np.square(np.linspace(0, 1, width))  # darker towards the spine of a book
+    light = 1 - 0.2 * np.linspace(0, 1, height)[:, None] - 0.2 * bend
+    lit = (clean * light[..., None]).astype(np.uint8)
+    assert np.ptp(lit[4:-4, 4:-4].max(axis=2)) > 80
+    apart = np.count_nonzero(ink_of(lit) != ink_of(clean))
+    assert apart < 0.1 * np.count_nonzero(ink_of(clean))
+    assert [kind for _, kind in cut_by_ink(lit, 144)] == [Kind.TEXT, Kind.TEXT]
+
+
+def test_grainy_paper_is_the_ground_though_black_has_most_pixels() -> None:
+    sheet = page((60, 60, 550, 700))
+    sheet.draw_rect((582, 0, 612, 792), color=None, fill=(0, 0, 0))  # the edge of the glass
+    clean = pixels_of(sheet).astype(np.float32)
+    grain = np.random.default_rng(0).normal(-40, 14, clean.shape[:2])[..., None]
+    grainy = np.clip(clean + grain, 0, 255).astype(np.uint8)
+    assert np.bincount(grainy[..., 0].ravel()).argmax() == 0
+    assert 0 < ink_of(grainy).mean() < 0.2
+
+
+def test_what_is_printed_dark_is_no_shadow() -> None:
+    """A tint that fills a third of the page stands out from its paper as before."""
+    sheet = page((60, 60, 550, 250))
+    sheet.draw_rect((0, 500, 612, 792), color=None, fill=(0.6, 0.6, 0.6))
+    ink = ink_of(pixels_of(sheet))
+    assert ink[1010:].all()
+    assert not ink[700:990].any()
+
+
 def test_figures_outside_the_regions_are_found_and_frames_are_not() -> None:
     sheet = page((60, 60, 550, 250))
     for x in range(100, 300, 8):  # a drawing of loose parts

@@ -109,6 +109,20 @@ def test_a_solid_box_is_a_picture_whatever_it_is_called(make_pdf: MakePdf) -> No
     assert found.kind is Kind.PICTURE
 
 
+def test_light_letters_on_a_dark_band_are_read(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        two_paragraphs(page)
+        page.draw_rect((0, 0, 612, 50), color=None, fill=(0.1, 0.2, 0.4))
+        page.insert_text((60, 32), "A heading in white on blue", fontsize=18, color=(1, 1, 1))
+
+    page = scan(make_pdf, paint)
+    heading = seen("heading", 58, 14, 290, 40)
+    found = found_on_scan(page, [heading, seen("text", 55, 55, 305, 205), seen("text", 55, 290, 305, 440)])
+    regions = regions_of(page, found)
+    assert [region.kind for region in regions] == [Kind.HEADING, Kind.TEXT, Kind.TEXT]
+    assert regions[0].box.y1 <= 50
+
+
 def test_a_scan_is_straightened_and_read_by_the_detector(make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, ...]] = []
 

@@ -17,6 +17,10 @@ WORDS = "Half of the old people by the bank had to be told that the tall clock h
 CAPITALS = "NO LETTER OF A LINE IN CAPITALS RISES ABOVE ANOTHER. " * 12
 RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах. " * 12
 
+GREEK = "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. " * 12
+HEBREW = "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון. " * 12
+ARABIC = "هذا المستوى غير منتشر كثيرا لأنه يستخدم قرصا إضافيا لتخزين المعلومات. " * 12
+
 
 def scan(make_pdf: MakePdf, text: str) -> Page:
     """A page of text as pixels alone."""
@@ -52,13 +56,15 @@ def test_a_scan_is_held_upright(make_pdf: MakePdf, turn: int, skew: float) -> No
     assert alike(upright.pixels, page.pixels) > 0.6
 
 
-def test_an_upright_page_stays_as_it_is(make_pdf: MakePdf) -> None:
-    page = scan(make_pdf, WORDS)
+@pytest.mark.parametrize("text", [WORDS, GREEK])
+def test_an_upright_page_stays_as_it_is(make_pdf: MakePdf, text: str) -> None:
+    page = scan(make_pdf, text)
     assert straightened(page) is page
 
 
 @pytest.mark.parametrize(
-    "text", [CAPITALS, RUSSIAN, "12,345.60 7,890 11 " * 30, "人人生而自由在尊严和权利上一律平等" * 12]
+    "text",
+    [CAPITALS, RUSSIAN, HEBREW, ARABIC, "12,345.60 7,890 11 " * 30, "人人生而自由在尊严和权利上一律平等" * 12],
 )
 def test_a_page_that_does_not_tell_stays_as_it_is(make_pdf: MakePdf, text: str) -> None:
     page = scan(make_pdf, text)

@@ -58,6 +58,8 @@ def test_what_is_found_lies_on_the_page(exported: Path) -> None:
     assert found
     assert all(0 <= x0 < x1 <= 410 and 0 <= y0 < y1 <= 300 for x0, y0, x1, y1 in (each.box for each in found))
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    surest = found[0].score
+    assert {each.score for each in Detector(exported).find(page(300, 410), surest)} == {surest}
 
 
 def test_the_input_keeps_the_page_at_its_top_left() -> None:

@@ -13,10 +13,11 @@ from PIL import Image
 
 from gravityocr_models.layout import LABELS, Found
 from gravityocr_models.train import layout
-from gravityocr_models.train.layoutlabels import Labelled, Painted, true_regions, unlabelled_ink
+from gravityocr_models.train.layoutdrawn import KINDS, drawn_pages
+from gravityocr_models.train.layoutlabels import Labelled, Painted, area, common, true_regions, unlabelled_ink
 from gravityocr_models.train.layoutlook import Placing, Shown, shown
-from gravityocr_models.train.layoutpages import load_page, tasks, write_page
-from gravityocr_models.train.layoutscore import average_precision, recall
+from gravityocr_models.train.layoutpages import evaluation_page, load_page, tasks, write_page
+from gravityocr_models.train.layoutscore import average_precision, covered, recall
 from gravityocr_models.train.layoutstart import DOCLAYNET, ours
 from gravityocr_models.yolo import Yolo
 
@@ -143,6 +144,26 @@ class TestScores:
         assert recall([(found, self.TRUTH)], 0.3) == 1.0
 
 
+def test_lines_are_counted_by_the_boxes_that_hold_them() -> None:
+    lines = [(0.0, 0.0, 100.0, 10.0), (0.0, 20.0, 100.0, 30.0), (0.0, 40.0, 100.0, 50.0)]
+    boxes = [(0.0, 0.0, 80.0, 35.0), (0.0, 18.0, 100.0, 32.0), (0.0, 40.0, 60.0, 50.0)]
+    assert covered(lines, boxes) == [1, 2, 0]
+    assert covered(lines, boxes, 0.5) == [1, 2, 1]
+    assert covered([(0.0, 0.0, 0.0, 10.0)], boxes) == [0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_drawn_pages_say_what_stands_where(kind: str) -> None:
+    (first, second), (again, _) = (list(drawn_pages(kind, 2, 72.0)) for _ in range(2))
+    assert np.array_equal(first.shown.grey, again.shown.grey)
+    assert first.shown.regions != second.shown.regions
+    assert {each.label for each in first.shown.regions} <= set(LABELS)
+    assert unlabelled_ink(first.shown.grey, first.shown.regions, 1.0) < (0.7 if kind == "slide" else 0.01)
+    for line in first.lines:  # in exactly one region, but for what stands above a font's letters
+        held = [each for each in first.shown.regions if common(line, each.box) > 0.4 * area(line)]
+        assert len(held) == 1
+
+
 def test_doclaynet_weights_are_put_in_our_order() -> None:
     stored = {"classes": torch.arange(11.0), "stem": torch.ones(16, 3, 3, 3)}
     state = ours(stored, {"classes": torch.empty(12), "stem": torch.empty(16, 1, 3, 3)})
@@ -189,6 +210,26 @@ def test_a_drawn_page_is_analysed_once_and_read_back(tmp_path: Path) -> None:
     assert read is not None
     assert read.grey.shape == (800, 566)
     assert [each.label for each in read.regions].count("text") == 2
+
+
+def test_pages_with_a_layout_file_are_read_in_pixels(tmp_path: Path) -> None:
+    words = "A paragraph of a page that is long enough to be one, set in lines that fill the measure. " * 8
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_htmlbox(pymupdf.Rect(72, 72, 500, 700), f"<p>{words}</p>")
+    document.save(tmp_path / "page.pdf")
+    (tmp_path / "layout.json").write_text(json.dumps({"runs": [[72, 72, 500, 160, "caption"]]}))
+    read = evaluation_page(tmp_path, 144)
+    assert read.grey.shape == (1684, 1190)
+    assert [each.label for each in read.regions] == ["caption"]
+    assert read.regions[0].box[0] == pytest.approx(144, abs=8)
+
+    Image.new("L", (200, 100)).save(tmp_path / "page.jpg")
+    boxes = [[10, 10, 50, 20, "title"], [10, 30, 50, 40, "figure"], [10, 45, 50, 50, "text"]]
+    (tmp_path / "layout.json").write_text(json.dumps({"width": 100, "height": 50, "boxes": boxes}))
+    read = evaluation_page(tmp_path, 144)
+    assert [each.label for each in read.regions] == ["heading", "picture", "text"]
+    assert read.regions[0].box == (20, 20, 100, 40)
 
 
 def test_pages_come_by_turns_and_those_with_floats_first(tmp_path: Path) -> None:
