@@ -8,14 +8,20 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
+from operator import attrgetter
 from statistics import median
+
+import numpy as np
+from scipy.sparse import csgraph
 
 from gravityocr_cli.document import Box, Line, Span
 from gravityocr_cli.tables import Cell, Rows
 from gravityocr_cli.textlayer import rows_of
 
 FIGURE = re.compile(r"[-–−+]?[0-9][0-9.,]*%?|[-–—]")
+_LEADING = 1.35  # font sizes from line to line within a cell at most
 _TOUCH = 1.0  # points that two extents must share to count as overlapping
 
 
@@ -36,6 +42,7 @@ def rows_from_lines(lines: Sequence[Line]) -> Rows:
         return ()
     painted = [_merge_close(row, [other for other in pieces if other is not row]) for row in pieces]
     columns = _columns(painted)
+    painted = _whole_cells(painted, columns)
     placed = [[cell for line in row for cell in _placed(line, columns)] for row in painted]
     fullest = max(range(len(placed)), key=lambda index: len(placed[index]))
     lefts = [cell.line.box.x0 for cell in placed[fullest]]
@@ -115,7 +122,72 @@ def _columns(rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
             elif len(touched) == 1:
                 left, right = columns[touched[0]]
                 columns[touched[0]] = (min(left, max(x0, before)), max(right, min(x1, after)))
+    return _joined(columns, rows)
+
+
+def _joined(columns: list[tuple[float, float]], rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
+    """The columns, two neighbours as one where a text stands over both and no row has one in each."""
+    for at in range(len(columns) - 1, 0, -1):
+        pair = columns[at - 1 : at + 1]
+        touched = [[_touched(line.box, pair) for line in row] for row in rows]
+        if any([0, 1] in row for row in touched) and not any([0] in row and [1] in row for row in touched):
+            columns = [*columns[: at - 1], (pair[0][0], pair[1][1]), *columns[at + 1 :]]
     return columns
+
+
+def _whole_cells(rows: Sequence[list[Line]], columns: Sequence[tuple[float, float]]) -> list[list[Line]]:
+    """The rows, the lines of a wrapped cell as one, wherever they stand beside the other cells of its row.
+
+    Lines that stand close one under the other are a cell, unless that makes one cell of two full rows: then the whole
+    table is set as tight as its text.
+    """
+    least = max(2.0, 0.6 * max(len(row) for row in rows))
+    stacks: list[list[Line]] = []
+    last: dict[int, int] = {}  # column -> its last stack
+    full: set[int] = set()  # stacks that have a line in a full row
+    for row in rows:
+        for line in row:
+            first, end = _span(line.box, columns)
+            above = {last.get(at, -1) for at in range(first, end + 1)}
+            at = above.pop()
+            if above or at < 0 or not _carries_on(stacks[at][-1], line):
+                at = len(stacks)
+                stacks.append([])
+            stacks[at].append(line)
+            last |= dict.fromkeys(range(first, end + 1), at)
+            if len(row) >= least:
+                if at in full:
+                    return list(rows)
+                full.add(at)
+    return _beside(stacks, columns)
+
+
+def _carries_on(above: Line, line: Line) -> bool:
+    """Whether the line stands under the other, no farther than lines of a cell do."""
+    under = line.box.y0 - above.box.y1 > -0.4 * line.size and _is_near(above, line)
+    return under and _shared(above.box, line.box) > 0.5 * min(above.box.width, line.box.width)
+
+
+def _is_near(above: Line, line: Line) -> bool:
+    return line.box.y0 - above.box.y1 < (_LEADING - 0.8) * line.size
+
+
+def _beside(stacks: Sequence[Sequence[Line]], columns: Sequence[tuple[float, float]]) -> list[list[Line]]:
+    """Rows of whole cells: those beside each other. Where two of them share a column, their lines are left apart."""
+    cells = [reduce(together, stack) for stack in stacks]
+    tops, bottoms = (np.array([side(cell.box) for cell in cells]) for side in (attrgetter("y0"), attrgetter("y1")))
+    shared = np.minimum(bottoms[:, None], bottoms) - np.maximum(tops[:, None], tops)
+    high = bottoms - tops
+    count, row_of = csgraph.connected_components(shared > 0.5 * np.minimum(high[:, None], high), directed=False)
+    rows: list[list[Line]] = []
+    for number in range(count):
+        group = sorted(np.flatnonzero(row_of == number).tolist(), key=lambda at: cells[at].box.x0)
+        spans = sorted(_span(cells[at].box, columns) for at in group)
+        if any(right[0] <= left[1] for left, right in pairwise(spans)):
+            rows += rows_of([line for at in group for line in stacks[at]])
+        else:
+            rows.append([cells[at] for at in group])
+    return sorted(rows, key=lambda row: min(line.box.y0 + line.box.y1 for line in row))
 
 
 def _touched(box: Box, columns: Sequence[tuple[float, float]]) -> list[int]:
@@ -166,11 +238,15 @@ def _merge_wrapped(rows: Sequence[list[_Placed]]) -> list[list[_Placed]]:
     most = max(len(row) for row in rows)
     full = [row[0].first == 0 and 2 * len(row) > most > 1 for row in rows]
     usual = median([pitch for pitch, is_full in zip(pitches[1:], full[1:], strict=True) if is_full] or [0.0])
+    often = 2 * sum(len(row) == 1 for row in rows) > sum(full)  # more than there are headings between rows
     merged: list[list[_Placed]] = []
     for pitch, row in zip(pitches, rows, strict=True):
         known = {(cell.first, cell.last): at for at, cell in enumerate(merged[-1])} if merged else {}
         partial = row[0].first > 0 or len(row) == 1
-        if pitch < 0.97 * usual and partial and all((cell.first, cell.last) in known for cell in row):
+        if ((often and len(row) == 1) or (pitch < 0.97 * usual and partial)) and all(
+            (at := known.get((cell.first, cell.last))) is not None and _is_near(merged[-1][at].line, cell.line)
+            for cell in row
+        ):
             for cell in row:
                 at = known[cell.first, cell.last]
                 merged[-1][at] = replace(merged[-1][at], line=together(merged[-1][at].line, cell.line))
@@ -180,18 +256,12 @@ def _merge_wrapped(rows: Sequence[list[_Placed]]) -> list[list[_Placed]]:
 
 
 def _with_tall_cells(rows: Sequence[list[_Placed]]) -> list[list[_Placed]]:
-    """Cells centred on the rows above and below them, and alone in their columns there, reach over both; unless those
-    rows are one cell, wrapped, and so all three are one row."""
+    """Cells centred on the rows above and below them, and alone in their columns there, reach over both."""
     kept = [list(row) for row in rows]
     for index in range(len(kept) - 2, 0, -1):
         above, row, below = kept[index - 1 : index + 2]
         between = _top(row) < _bottom(above) and _bottom(row) > _top(below)
-        if not between or any(_collide(cell, other) for cell in row for other in (*above, *below)):
-            continue
-        if len(above) == len(below) == 1 and _collide(above[0], below[0]):
-            whole = replace(above[0], line=together(above[0].line, below[0].line))
-            kept[index - 1 : index + 2] = [sorted([whole, *row], key=lambda cell: cell.first)]
-        else:
+        if between and not any(_collide(cell, other) for cell in row for other in (*above, *below)):
             kept[index - 1] = sorted([*above, *(replace(cell, rows=2) for cell in row)], key=lambda cell: cell.first)
             del kept[index]
     return kept

@@ -7,19 +7,18 @@ where they part all the cells; a table that is ruled here and there is left to `
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gravityocr_cli.cells import ink_on_grounds, rules_of
 from gravityocr_cli.document import Box, Line
 from gravityocr_cli.grid import FIGURE, markup_of, together
-from gravityocr_cli.inkcut import ink_of, runs
 from gravityocr_cli.tables import Cell, Rows
 from gravityocr_cli.textlayer import rows_of
 
-_LONG, _THICK = 10.0, 3.5  # points: what is shorter is a stroke of a letter, what is thicker an area
 _SAME = 3.0  # points between rules that are one
 _DRAWN = 0.6  # share of a cell's side that has to be drawn
 _GAP = 2.0  # font sizes between two texts of one row that are no longer one cell's
@@ -34,30 +33,11 @@ def rules_in(pixels: NDArray[np.uint8], dpi: float, box: Box) -> tuple[Box, ...]
     """
     scale = dpi / 72
     top, left = max(0, int((box.y0 - _SAME) * scale)), max(0, int((box.x0 - _SAME) * scale))
-    ink = ink_of(pixels[top : int((box.y1 + _SAME) * scale) + 1, left : int((box.x1 + _SAME) * scale) + 1])
-    level = [Box(x0, y0, x1, y1) for y0, y1, x0, x1 in _stretches(ink, scale)]
-    upright = [Box(x0, y0, x1, y1) for x0, x1, y0, y1 in _stretches(ink.T, scale)]
+    place = pixels[top : int((box.y1 + _SAME) * scale) + 1, left : int((box.x1 + _SAME) * scale) + 1]
     return tuple(
-        Box((r.x0 + left) / scale, (r.y0 + top) / scale, (r.x1 + left) / scale, (r.y1 + top) / scale)
-        for r in level + upright
+        Box((x0 + left) / scale, (y0 + top) / scale, (x1 + left) / scale, (y1 + top) / scale)
+        for x0, y0, x1, y1 in rules_of(ink_on_grounds(place, scale), scale)
     )
-
-
-def _stretches(ink: Grid, scale: float) -> list[tuple[int, int, int, int]]:
-    """Long thin stretches of ink along the second axis, half open: [first, last) across and along, in pixels."""
-    long, thick = int(_LONG * scale), _THICK * scale
-    found: list[tuple[int, int, int, int]] = []
-    open_: list[tuple[int, int, int, int]] = []
-    for at, line in enumerate(ink):
-        grown = []
-        for a, b in runs(line):
-            if b - a >= long:
-                over = next((each for each in open_ if min(b, each[3]) - max(a, each[2]) > 0.8 * (b - a)), None)
-                first, _, start, end = over or (at, at, a, b)
-                grown.append((first, at + 1, min(a, start), max(b, end)))
-        found += [each for each in open_ if not any(each[0] == other[0] and other[2] <= each[2] for other in grown)]
-        open_ = grown
-    return [each for each in found + open_ if each[1] - each[0] <= thick]
 
 
 def rows_from_rules(lines: Sequence[Line], rules: Sequence[Box]) -> Rows:
@@ -81,8 +61,15 @@ def _are_cells(groups: Collection[Sequence[Line]]) -> bool:
     painted = [rows_of(group) for group in groups]
     if any(len(rows) > 1 and all(FIGURE.fullmatch(line.text) for row in rows for line in row) for rows in painted):
         return False  # numbers one over the other
-    wide = sum(any(b.box.x0 - a.box.x1 > _GAP * a.size for row in rows for a, b in pairwise(row)) for rows in painted)
+    wide = sum(map(_has_gutter, groups))
     return median(map(len, painted)) <= 2 and wide <= 0.2 * len(painted)
+
+
+def _has_gutter(group: Sequence[Line]) -> bool:
+    """Whether white runs down between the texts, wider than any that justified setting leaves."""
+    by_left = sorted(group, key=lambda line: line.box.x0)
+    rights = accumulate((line.box.x1 for line in by_left), max)
+    return any(line.box.x0 - right > _GAP * line.size for line, right in zip(by_left[1:], rights, strict=False))
 
 
 def _edges(lines: Sequence[Line], rules: Sequence[Box]) -> tuple[list[float], list[float], Grid, Grid] | None:
@@ -157,7 +144,7 @@ def _area_of(box: Box, xs: Sequence[float], ys: Sequence[float], areas: NDArray[
     """The number of the cell that holds the text; None where it reaches over a rule."""
     y = int(np.searchsorted(ys, (box.y0 + box.y1) / 2)) - 1
     first, last = int(np.searchsorted(xs, box.x0 + _OVER)) - 1, int(np.searchsorted(xs, box.x1 - _OVER)) - 1
-    y, first, last = min(max(y, 0), len(ys) - 2), max(first, 0), min(max(last, 0), len(xs) - 2)
+    y, first, last = min(max(y, 0), len(ys) - 2), *(min(max(at, 0), len(xs) - 2) for at in (first, last))
     return int(areas[y, first]) if areas[y, first] == areas[y, last] else None
 
 

@@ -138,3 +138,39 @@ def test_raised_and_lowered_parts_are_marked() -> None:
         line("c", 10, 40), line("d", 100, 40),
     ]  # fmt: skip
     assert texts(rows_from_lines(lines))[0] == ["10<sup>-9</sup> &amp; H<sub>2</sub> O", "note"]
+
+
+def test_lines_of_a_wrapped_cell_stand_above_and_below_the_rest_of_their_row() -> None:
+    lines = [
+        line("a", 10, 6), line("first half", 100, 0), line("1.5", 200, 6),
+        line("second half", 100, 12),
+        line("b", 10, 40), line("one", 100, 40), line("2.5", 200, 40),
+        line("c", 10, 66), line("two", 100, 66), line("3.5", 200, 66),
+    ]  # fmt: skip
+    assert texts(rows_from_lines(lines)) == [
+        ["a", "first half second half", "1.5"],
+        ["b", "one", "2.5"],
+        ["c", "two", "3.5"],
+    ]
+
+
+def test_rows_as_close_as_lines_stay_rows() -> None:
+    lines = [line(word, x, 11 * n) for n in range(4) for x, word in ((10, "ab"), (100, "12"), (200, "34"))]
+    assert texts(rows_from_lines(lines)) == [["ab", "12", "34"]] * 4
+
+
+def test_a_column_of_texts_that_start_and_end_apart_is_one() -> None:
+    lines = [
+        line("left", 100, 0), line("1", 10, 0),
+        line("right", 180, 20), line("2", 10, 20),
+        line("from the left to the right", 95, 40, 120), line("3", 10, 40),
+    ]  # fmt: skip
+    assert texts(rows_from_lines(lines)) == [["1", "left"], ["2", "right"], ["3", "from the left to the right"]]
+
+
+def test_more_lines_alone_than_rows_carry_on_the_rows_above() -> None:
+    lines = []
+    for row in range(3):
+        lines += [line("first", 10, 36 * row), line("5", 150, 36 * row), line("6", 200, 36 * row)]
+        lines += [line("more of", 10, 36 * row + 12), line("it", 10, 36 * row + 24)]
+    assert texts(rows_from_lines(lines)) == [["first more of it", "5", "6"]] * 3

@@ -79,3 +79,29 @@ def test_rules_are_long_and_thin() -> None:
     level, upright = rules_in(page, 144, Box(10, 40, 180, 160))
     assert (level.x0, level.y0, level.x1, level.y1) == (20, 50, 150, 51)
     assert (upright.x0, upright.y0, upright.x1, upright.y1) == (100, 50, 100.5, 150)
+
+
+def test_justified_words_in_a_cell_are_no_columns() -> None:
+    cells = [(0, 0, 150, 60), (150, 0, 300, 60), (0, 60, 150, 80), (150, 60, 300, 80)]
+    wide = [("apart", 5, 5), ("of", 130, 5), ("all", 5, 20), ("the", 60, 20), ("words", 90, 20), ("between", 35, 35)]
+    lines = [text(word, x + left, y) for left in (0, 150) for word, x, y in wide]
+    lines += [text("a", 5, 65), text("b", 155, 65)]
+    assert shown(rows_from_rules(lines, rules(*cells)))[1] == [("a", 1, 1), ("b", 1, 1)]
+
+
+def test_text_that_starts_on_the_last_rule_is_in_no_column_beyond() -> None:
+    cells = [(0, 0, 60, 20), (60, 0, 120, 20), (0, 20, 60, 40), (60, 20, 120, 40)]
+    lines = [text("a", 5, 5), Line(Box(118.5, 5, 121.5, 13), "|", 10)]
+    assert shown(rows_from_rules(lines, rules(*cells)))[0] == [("a", 1, 1), ("|", 1, 1)]
+
+
+def test_letters_that_run_together_and_areas_are_no_rules() -> None:
+    page = np.full((200, 400, 3), 255, np.uint8)
+    page[40:70, 20:380] = 230  # a band
+    page[50:52, 100:200] = 0  # a stroke through letters
+    for left in range(100, 200, 10):
+        page[44:64, left : left + 5] = 0
+    page[120:122, 20:380] = 0
+    page[120:122, 100:380:30] = 255  # broken
+    (rule,) = rules_in(page, 144, Box(5, 5, 195, 95))
+    assert (rule.x0, rule.y0, rule.x1) == (10, 60, 190)
