@@ -17,9 +17,11 @@ from PIL import Image
 
 from gravityocr_cli.document import Box, Kind, Line, Page, Region
 from gravityocr_cli.inkcut import ink_of, runs
+from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.textlayer import CONTRAST, draft_of, rows_of
 from gravityocr_models.records import Crop, Task
 
+LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
 MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge
 Ink = NDArray[np.bool_]
 _TASKS = {Kind.TABLE: Task.TABLE, Kind.FORMULA: Task.FORMULA}
@@ -47,21 +49,31 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
     if _is_blank(pixels):
         return ()
     ink = ink_of(pixels)
-    as_rows = region.kind is Kind.TABLE and trust_layer and draft_of(region.lines) is not None
+    as_rows = is_read_as_rows(region, trust_layer)
     task = Task.TEXT if as_rows else _TASKS.get(region.kind, Task.TEXT)
     if task is not Task.TEXT:  # an answer in markup is no copy of the layer's lines: no draft
         return (Crop(_fitted(pixels, limits), task),)
     scale = page.dpi / 72
-    strips = (
-        _strips_by_rows(region.lines, ink, scale, top, limits) if region.lines else _strips_by_ink(ink, scale, limits)
-    )
+    strips = _strips_by_rows(region.lines, ink, scale, top, limits) if region.lines else _strips_by_ink(ink, limits)
     crops = []
     for strip in strips:
         rows = slice(strip.start, strip.end)
         if not _is_blank(pixels[rows]):
             shown = _fitted(_trimmed(pixels[rows], ink[rows]), limits)
+            if limits.max_lines == 1:
+                shown = _line_sized(shown)
             crops.append(Crop(shown, task, draft_of(strip.lines), (page.number, region.order)))
     return tuple(crops)
+
+
+def is_read_as_rows(region: Region, trust_layer: bool) -> bool:
+    """Whether the region is a table with a sound layer that may be kept."""
+    return region.kind is Kind.TABLE and trust_layer and draft_of(region.lines) is not None
+
+
+def crops_of_pieces(page: Page, pieces: Sequence[Line], limits: Limits) -> tuple[Crop, ...]:
+    """A crop for each piece of a table's text."""
+    return tuple(Crop(_line_sized(_fitted(_cut_out(page, piece.box)[0], limits)), Task.TEXT) for piece in pieces)
 
 
 def png_of(page: Page, region: Region) -> bytes | None:
@@ -133,20 +145,13 @@ def _groups(rows: list[list[Line]]) -> list[list[Line]]:
     return groups
 
 
-def _strips_by_ink(ink: Ink, scale: float, limits: Limits) -> list[_Strip]:
-    """Strips of a few lines each, by the bands of ink; one strip where the region is small enough."""
-    height = len(ink)
-    pitch = _line_pitch(ink, scale)
-    highest = max(min((limits.max_lines + 0.5) * pitch, _cap_px(ink, limits)), 1.5 * pitch)
-    highest = min(highest, height / math.ceil(height / highest) + 0.75 * pitch)  # strips of like height
-    profile = ink.sum(axis=1)
-    strips, start = [], 0
-    while height - start > highest:
-        end = start + int(highest)
-        cut = _whitest(profile, max(start + 1, start + int(highest / 2), end - int(max(2 * pitch, 4))), end)
-        strips.append(_Strip(start, cut))
-        start = cut
-    return [*strips, _Strip(start, height)]
+def _strips_by_ink(ink: Ink, limits: Limits) -> list[_Strip]:
+    """Strips of a few lines each, of like number, as the ink shows its lines."""
+    bands = lines_in(ink)
+    pitch = len(ink) / len(bands)
+    parts = math.ceil(len(bands) / max(1, min(limits.max_lines, int(_cap_px(ink, limits) / pitch))))
+    groups = [bands[len(bands) * part // parts : len(bands) * (part + 1) // parts] for part in range(parts)]
+    return [_Strip(group[0][0], group[-1][1]) for group in groups]
 
 
 def _whitest(profile: NDArray[np.int64], start: int, end: int) -> int:
@@ -174,12 +179,13 @@ def _cap_px(ink: Ink, limits: Limits) -> int:
     return max(1, limits.max_tokens // math.ceil(width / limits.token_px)) * limits.token_px
 
 
-def _line_pitch(ink: Ink, scale: float) -> float:
-    """The distance from line to line in pixels."""
-    bands = [(a, b) for a, b in runs(ink.any(axis=1)) if b - a >= 4]
-    if len(bands) > 1:
-        return float(np.median(np.diff([(a + b) / 2 for a, b in bands])))
-    return 12 * scale  # nothing to tell lines by: body text at twelve points
+def _line_sized(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A line's pixels, made smaller where it is set larger than any that a reader of lines has learned from."""
+    if len(pixels) <= LARGE_PX:
+        return pixels
+    scale = USUAL_PX / len(pixels)
+    size = max(1, round(pixels.shape[1] * scale)), USUAL_PX
+    return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
 
 
 def _fitted(pixels: NDArray[np.uint8], limits: Limits) -> NDArray[np.uint8]:

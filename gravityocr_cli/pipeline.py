@@ -13,7 +13,7 @@ from typing import Protocol
 from gravityocr_cli.blocks import block_of, lost_block
 from gravityocr_cli.checkpoints import folder_of
 from gravityocr_cli.crops import Limits
-from gravityocr_cli.document import Block, Box, Kind, Region
+from gravityocr_cli.document import Block, Box, Kind, Line, Region
 from gravityocr_cli.errors import ModelError
 from gravityocr_cli.furniture import without_running_heads
 from gravityocr_cli.html import write_html
@@ -226,7 +226,9 @@ def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tup
         else:
             losses.append(answer if isinstance(answer, str) else "the answer ran into the token limit")
     region = part.region
-    if region.kind is Kind.TABLE and layers < len(answers):
+    if part.pieces:
+        region = replace(region, lines=_lines_read(part.pieces, answers))
+    elif region.kind is Kind.TABLE and layers < len(answers):
         region = replace(region, lines=())  # a layer that is not kept must not come back as the table's grid
     blocks = [block_of(region, "\n".join(texts))] if any(text.strip() for text in texts) else []
     warnings += [warning for block in blocks for warning in block.warnings]
@@ -236,6 +238,15 @@ def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tup
     writer = "text layer" if layers == len(answers) else "model"
     blocks = [replace(block, source=writer, confidence=report.confidence) for block in blocks]
     return blocks + ([lost_block(part.region, losses[0])] if losses else []), report
+
+
+def _lines_read(pieces: Sequence[Line], answers: Sequence[Decoded | str]) -> tuple[Line, ...]:
+    """The pieces with what was read of them."""
+    return tuple(
+        replace(piece, text=answer.text)
+        for piece, answer in zip(pieces, answers, strict=True)
+        if not isinstance(answer, str) and answer.text.strip()
+    )
 
 
 def _is_rejected(answer: Decoded | str) -> bool:

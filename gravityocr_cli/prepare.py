@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Protocol
 
 from gravityocr_cli.asides import Aside, turned
-from gravityocr_cli.crops import Limits, crops_of, png_of
-from gravityocr_cli.document import Kind, Page, Region
+from gravityocr_cli.cells import pieces_of
+from gravityocr_cli.crops import Limits, crops_of, crops_of_pieces, is_read_as_rows, png_of
+from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.errors import ModelError
 from gravityocr_cli.pdf import LostPage, Sheet, Source
 from gravityocr_cli.regions import regions_of
@@ -45,10 +46,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Part:
-    """A region on its way: its crops, or its picture as a PNG file, or neither (blank, furniture)."""
+    """A region on its way: its crops, or its picture as a PNG file, or neither (blank, furniture).
+
+    pieces: where the crops stand, when each is a piece of a table's text.
+    """
 
     region: Region
     crops: tuple[Crop, ...] = ()
+    pieces: tuple[Line, ...] = ()
     picture: bytes | None = None
     method: Method = Method.BLANK
 
@@ -168,8 +173,11 @@ def _upright_regions(asides: Sequence[tuple[Aside, Sheet]]) -> list[tuple[Page, 
 def _part(page: Page, region: Region, plan: Plan) -> Part:
     if region.kind in _FURNITURE and not plan.headers_footers:
         return Part(region, method=Method.SKIPPED)
-    if region.kind is Kind.TABLE and region.lines:
+    if region.kind is Kind.TABLE:
         region = replace(region, rules=rules_in(page.pixels, page.dpi, region.box))
+        if plan.limits.max_lines == 1 and not is_read_as_rows(region, plan.trust_layer):
+            pieces = pieces_of(page, region.box)
+            return Part(region, crops_of_pieces(page, pieces, plan.limits), pieces)
     if region.kind is not Kind.PICTURE:
         return Part(region, crops_of(page, region, plan.limits, plan.trust_layer))
     if not plan.images:
