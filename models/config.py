@@ -165,12 +165,14 @@ class DraftConfig:
     """How the decoder drafts (block_diffusion.json).
 
     bd_size: mask tokens in a block it was trained on. alphabet: characters it has learned to read; None = not stated.
+    glyphs: signs that the glyph head names, in the order of their numbers, from 1 on.
     """
 
     bd_size: int
     mask_id: int
     ar_loss_weight: float
     alphabet: frozenset[str] | None = None
+    glyphs: str = ""
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "DraftConfig":

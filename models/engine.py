@@ -21,16 +21,18 @@ from torch import Tensor
 
 from gravityocr_models import weights
 from gravityocr_models.family import Conventions, read_conventions
+from gravityocr_models.formulas import display_latex
+from gravityocr_models.glyphs import named
 from gravityocr_models.image import levelled, normalise, stack
 from gravityocr_models.ocr import sequence_positions
-from gravityocr_models.reading import Reading, spell
+from gravityocr_models.reading import Reading, spell_line
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.rounds import Runner
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
 VISION_PIXELS = 1_500_000  # of one forward of the encoder: bounds its memory, and stays in the caches
-DOUBT = 1.0
+DOUBT = 0.3
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 LEAST_LIMIT = 48  # tokens that even the smallest crop may have
 
@@ -103,13 +105,8 @@ class Engine:
     @property
     def reads_glyphs(self) -> bool:
         """Whether the encoder's own reading can be had: it names glyphs, and which is known."""
-        return bool(self._letters) and len(self._letters) == self.checkpoint.model.config.vision.glyphs
-
-    @cached_property
-    def _letters(self) -> list[str]:
-        """The characters that the checkpoint was trained on, in the order of their glyphs' numbers."""
         draft = self.checkpoint.draft
-        return sorted(draft.alphabet or ()) if draft else []
+        return bool(draft and draft.glyphs) and self.checkpoint.model.glyph_head is not None
 
     @property
     def token_px(self) -> int:
@@ -218,24 +215,27 @@ class Engine:
                     positions=sequence_positions(len(before), (rows, columns), len(after)).to(model.device),
                     limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
                     layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
-                    reading=self._reading(seen[place], (rows, columns)) if self._reads(crop) else None,
+                    reading=self._reading(crop, seen[place], (rows, columns)),
                 )
             )
         return prompts
 
     def _reads(self, crop: Crop) -> bool:
-        """Whether the encoder's reading counts. A table's answer is markup, and a row's letters would displace it; a
-        formula's letters in order are more than nano's decoder yet makes of it (dev pages: 15.9 against 12.1)."""
+        """Whether the encoder's reading counts: a table's letters in order would displace the markup of its answer."""
         return self.reads_glyphs and crop.task is not Task.TABLE
 
     def _placed(self, crop: Crop) -> NDArray[np.uint8]:
         """The crop's pixels; a line is set on its tokens."""
         return levelled(crop.pixels, self.token_px) if self._reads(crop) else crop.pixels
 
-    def _reading(self, tokens: Tensor, grid: tuple[int, int]) -> Reading | None:
-        """What the encoder makes of a line; None where it is more than one, or nothing."""
-        line = spell(self.checkpoint.model.name_glyphs(tokens), grid, self._letters)
-        return Reading(line, self.checkpoint.tokenizer, min(self.conventions.ends)) if line else None
+    def _reading(self, crop: Crop, tokens: Tensor, grid: tuple[int, int]) -> Reading | None:
+        """What the encoder makes of a formula or of a line; None where it is more than a line, or nothing."""
+        draft = self.checkpoint.draft
+        if draft is None or not self._reads(crop):
+            return None
+        glyphs = named(self.checkpoint.model.name_glyphs(tokens), grid, draft.glyphs)
+        read = display_latex(glyphs) if crop.task is Task.FORMULA else spell_line(glyphs)
+        return Reading(read, self.checkpoint.tokenizer, min(self.conventions.ends)) if read else None
 
     def _kept(self, crop: Crop, share: float | None) -> Decoded:
         """The answer that is the layer itself: one forward committed all of it, or none was asked."""

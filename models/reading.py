@@ -1,4 +1,4 @@
-"""The encoder's own reading of a line, beside the decoder.
+"""The encoder's own reading of a crop, beside the decoder.
 
 The glyph head names what stands on each image token. In order, these names are a reading of the crop that costs one
 matrix product: no language, but most of the letters. It serves twice. The token that it goes on with is given a bonus
@@ -9,54 +9,59 @@ What it goes on with depends on the tokens written so far and on nothing else, s
 decoded.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gravityocr_models.formulas import latex
+from gravityocr_models.glyphs import STRUCTURE, Named, Tag
 from gravityocr_models.tokenizer import Tokenizer
 
-BONUS = 10.0  # nats; chosen on held-out lines (docs/journal.md)
+BONUS = 20.0  # nats; chosen on held-out lines (docs/journal.md)
 STRAY = 0.1  # share of a line's glyphs that may stand outside its two rows of tokens
+STACKED = 0.2  # share of a sloping line's columns that may have glyphs in several rows
 WORD = 32  # characters that the next token is looked for in
 
 
-def spell(logits: Tensor, grid: tuple[int, int], letters: Sequence[str]) -> str:
-    """What the glyph head's logits [rows * columns, 2, glyphs + 2] spell, "" where it is more than one line.
-
-    letters: the glyphs' characters in the order of their numbers, from 1 on.
-    """
-    scores, names = (each.view(*grid, -1).cpu().numpy() for each in logits[:, :, :-1].log_softmax(-1).max(-1))
-    blanks = (logits[:, :, -1] > 0).view(*grid, -1).cpu().numpy()
-    names = _told_once(names, scores)
-    by_row = (names > 0).sum(axis=(1, 2))
-    in_two = by_row + np.append(by_row[1:], 0)
-    if in_two.max() < (1 - STRAY) * by_row.sum():
+def spell_line(glyphs: Sequence[Named]) -> str:
+    """What glyphs spell as a line of text, formulas between dollars; "" where they are more than one line."""
+    if not _is_line(glyphs):
         return ""
-    across = np.transpose(names > 0, (1, 2, 0)).nonzero()  # column by column, in it slot by slot
-    parts = [
-        letters[names[row, column, slot] - 1] + " " * bool(blanks[row, column, slot])
-        for column, slot, row in zip(*across, strict=True)
-    ]
+    parts: list[str] = []
+    runs = [[*run] for _, run in groupby(glyphs, key=lambda glyph: Tag.MATH in glyph.tags)]
+    for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
+        if Tag.MATH in run[0].tags and _is_formula(run, _is_one_word(before, run) or _is_one_word(run, after)):
+            parts.append(f"${latex(run)}$" + " " * (Tag.BLANK in run[-1].tags))
+        else:
+            parts += [glyph.sign + " " * (Tag.BLANK in glyph.tags) for glyph in run]
     return "".join(parts).rstrip()
 
 
-def _told_once(names: NDArray[np.int64], scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Names [rows, columns, 2] without the less certain of two equal ones, one above the other: a glyph on the border.
+def _is_line(glyphs: Sequence[Named]) -> bool:
+    """Whether glyphs stand in two rows of tokens at most, or on a slope: in hardly any column in several rows."""
+    by_row = Counter(glyph.row for glyph in glyphs)
+    in_two = max((by_row[row] + by_row[row + 1] for row in by_row), default=0)
+    by_column = Counter(column for column, _ in {(glyph.column, glyph.row) for glyph in glyphs})
+    several = sum(rows > 1 for rows in by_column.values())
+    return in_two >= (1 - STRAY) * len(glyphs) or several <= STACKED * len(by_column)
 
-    On a level line equal glyphs stand equally high, so two of them are in one row.
-    """
-    names = names.copy()
-    for row in range(len(names) - 1):
-        for upper in range(names.shape[2]):
-            for lower in range(names.shape[2]):
-                above, below = names[row, :, upper], names[row + 1, :, lower]
-                same = (above == below) & (above > 0)
-                surer = scores[row, :, upper] >= scores[row + 1, :, lower]
-                below[same & surer], above[same & ~surer] = 0, 0
-    return names
+
+def _is_formula(run: Sequence[Named], in_word: bool) -> bool:
+    """Whether glyphs tagged as a formula make one: numbers don't, nor do plain letters of a word."""
+    if any(glyph.tags & STRUCTURE or not glyph.sign.isascii() for glyph in run):
+        return True
+    return not in_word and any(glyph.sign.isalpha() for glyph in run)
+
+
+def _is_one_word(left: Sequence[Named], right: Sequence[Named]) -> bool:
+    """Whether the last glyph and the first are letters with no blank between."""
+    pair = [*left[-1:], *right[:1]]
+    return len(pair) == 2 and all(glyph.sign.isalpha() for glyph in pair) and Tag.BLANK not in pair[0].tags
 
 
 class Place:
@@ -86,7 +91,7 @@ class Place:
 
 
 class Reading:
-    """A line read by the encoder, followed while an answer is written. Asked with ever more ids of one answer."""
+    """A crop read by the encoder, followed while an answer is written. Asked with ever more ids of one answer."""
 
     def __init__(self, line: str, tokenizer: Tokenizer, end: int) -> None:
         self.line, self._tokenizer, self._end = line, tokenizer, end

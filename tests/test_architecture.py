@@ -19,9 +19,9 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 # Each row may import the rows above it, not itself and not those below.
 MODELS_ROWS = (
     {"config", "store"},
-    {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences"},
-    {"folding", "reading"},
-    {"teds"},
+    {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs"},
+    {"folding", "formulas"},
+    {"teds", "reading"},
     {"metrics", "ocr", "layout", "family"},
     {"weights", "drafters", "rounds"},
     {"speculate"},

@@ -12,11 +12,18 @@ import torch
 from torch import Tensor
 
 from gravityocr_models.config import DraftConfig, OcrConfig
+from gravityocr_models.formulas import ACCENTS, SIGNS
+from gravityocr_models.glyphs import Tag
 from gravityocr_models.image import grid_of, normalise, stack
+from gravityocr_models.ocr import GLYPHS_PER_TOKEN
 from gravityocr_models.tokenizer import Tokenizer
-from gravityocr_models.train.sample import ALPHABET, Glyph, Sample
+from gravityocr_models.train.placing import placed
+from gravityocr_models.train.sample import ALPHABET, Sample
+from gravityocr_models.train.tags import tags_of
 
-GLYPHS = {char: number for number, char in enumerate(sorted(ALPHABET), start=1)}  # 0: no glyph
+GLYPHS = {
+    char: number for number, char in enumerate(sorted({*ALPHABET, *SIGNS.values(), *ACCENTS.values()}), start=1)
+}  # 0: no glyph
 IGNORE = -100
 TRAILING = 8  # mask slots kept after the answer's end: short answers would be mostly padding otherwise
 
@@ -26,9 +33,9 @@ class Batch:
     """pixels [B, C, H, W]; tasks int64 [B]: prompt tokens; answers int64 [B, L], padded with 0; lengths int64 [B].
 
     ar_labels int64 [B, 1 + L]: what the last prompt token and each answer token predict. draft_labels int64 [B, M]:
-    what the mask token in each slot predicts. delta int64 [B]: phase of the blocks. glyphs int64 [B, tokens, 2, 2]: see
-    `glyph_labels`. places int64 [B, L]: the image token under each answer token's first glyph, IGNORE where there is
-    none. grid: rows and columns of image tokens.
+    what the mask token in each slot predicts. delta int64 [B]: phase of the blocks. glyphs int64
+    [B, tokens, 3, 1 + tags]: see `glyph_labels`. places int64 [B, L]: the image token under each answer token's first
+    glyph, IGNORE where there is none. grid: rows and columns of image tokens.
     """
 
     pixels: Tensor
@@ -55,7 +62,7 @@ def batches(
     """Endless batches of at most `budget` decoder tokens, shuffled; a pool of samples is sorted by token grid."""
     rng = np.random.default_rng(seed)
     pool: dict[tuple[int, int], list[Sample]] = {}
-    for sample in samples:
+    for sample in (placed(each, config.vision.token_px) for each in samples):
         grid = grid_of(sample.pixels.shape, config.vision.token_px)
         group = pool.setdefault(grid, [])
         group.append(sample)
@@ -72,7 +79,7 @@ def collate(
     end: int,
     rng: np.random.Generator,
 ) -> Batch:
-    """Samples of one token grid as a batch."""
+    """Samples of one token grid, placed, as a batch."""
     token_px = config.vision.token_px
     grid = grid_of(samples[0].pixels.shape, token_px)
     images = [normalise(sample.pixels, config.vision) for sample in samples]
@@ -111,37 +118,27 @@ def _slots(length: int, delta: int, block: int) -> int:
 
 
 def glyph_labels(sample: Sample, grid: tuple[int, int], token_px: int) -> np.ndarray:
-    """For each image token the first two glyphs, left to right, whose centres lie in it: int64 [tokens, 2, 2].
+    """For each image token the first glyphs, left to right, whose centres lie in it: int64 [tokens, 3, 1 + tags].
 
-    The last axis: number of the glyph (0: none), and whether a blank or the end is behind it (1) or a glyph (0). IGNORE
-    for signs that the alphabet lacks, by markup, and everywhere where the sample doesn't say where its glyphs are.
+    The last axis: number of the glyph (0: none), then 0 or 1 for each tag (see glyphs.Tag). IGNORE for signs and tags
+    that are not known, and everywhere where the sample doesn't say where its glyphs are.
     """
     rows, columns = grid
-    labels = np.full((rows * columns, 2, 2), IGNORE, np.int64)
+    labels = np.full((rows * columns, GLYPHS_PER_TOKEN, 1 + len(Tag)), IGNORE, np.int64)
     if not sample.glyphs:
         return labels
     labels[..., 0] = 0
-    for (char, x, y), blank in sorted(_blanks_behind(sample).items(), key=lambda item: item[0][1]):
+    for (char, x, y), (tags, known) in sorted(tags_of(sample, token_px).items(), key=lambda item: item[0][1]):
         row, column = int(y // token_px), int(x // token_px)
         if 0 <= row < rows and 0 <= column < columns:
             place = labels[row * columns + column]
-            if place[1, 0] == 0:
-                place[1 if place[0, 0] else 0] = GLYPHS.get(char, IGNORE), blank
+            free = np.flatnonzero(place[:, 0] == 0)
+            if len(free):
+                place[free[0]] = (
+                    GLYPHS.get(char, IGNORE),
+                    *(int(tag in tags) if tag in known else IGNORE for tag in Tag),
+                )
     return labels
-
-
-def _blanks_behind(sample: Sample) -> dict[Glyph, int]:
-    """Its glyphs, each with 1 where a blank or the end is behind it, 0 where another glyph, IGNORE by markup."""
-    inked = [number for number, char in enumerate(sample.text) if not char.isspace()]
-    if len(inked) != len(sample.glyphs):
-        return {glyph: IGNORE for glyph in sample.glyphs if glyph}
-    behind = dict(zip(inked, sample.glyphs, strict=True))
-    flags: dict[Glyph, int] = {}
-    for number, glyph in behind.items():
-        if glyph:
-            gap = sample.text[number + 1 : number + 2]
-            flags[glyph] = 1 if not gap or gap.isspace() else 0 if behind[number + 1] else IGNORE
-    return flags
 
 
 def token_places(sample: Sample, spans: Sequence[tuple[int, int]], grid: tuple[int, int], token_px: int) -> list[int]:

@@ -34,29 +34,23 @@ class Stage:
             raise ValueError("formulas and tables, and papers and sheets, must not exceed 1 together")
 
 
-READING_FIRST = 40_000
+READING_FIRST = 180_000
 """Samples on which the image encoder alone learns to name glyphs: a decoder has nothing to copy from until it can."""
 _CURRICULUM = (
-    (READING_FIRST, Stage(words=0.1, lines=0.3, paragraphs=0.6, max_words=6, max_lines=5, scan=0.2)),
-    (46_000, Stage(words=1.0, lines=0.0, paragraphs=0.0, max_words=4, scan=0.15)),
-    (100_000, Stage(words=0.5, lines=0.5, paragraphs=0.0, max_words=6, scan=0.15)),
-    (200_000, Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=8, scan=0.2)),
+    (READING_FIRST, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.25, scan=0.35)),
     (
-        300_000,
-        Stage(
-            words=0.1, lines=0.6, paragraphs=0.3, max_words=8, max_lines=3, formulas=0.1, tables=0.08, max_cells=12,
-            scan=0.25,
-        ),
+        READING_FIRST + 100_000,
+        Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=6, formulas=0.2, scan=0.35),
     ),
     (
         None,
         Stage(
-            words=0.1, lines=0.5, paragraphs=0.4, max_words=8, max_lines=6, formulas=0.15, tables=0.12, scan=0.3
+            words=0.1, lines=0.5, paragraphs=0.4, max_words=8, formulas=0.2, tables=0.12, scan=0.35
         ),
     ),
 )  # fmt: skip
 
 
 def stage_at(samples_seen: int) -> Stage:
-    """Glyphs of lines first, then words and lines to read out, then paragraphs, formulas and tables."""
+    """Glyphs first, then words, lines and formulas to write, then paragraphs and tables too."""
     return next(stage for until, stage in _CURRICULUM if until is None or samples_seen < until)

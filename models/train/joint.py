@@ -42,10 +42,8 @@ PEAK_RATE = 0.8e-3
 TOKENS_A_BATCH = 512
 AR_WEIGHT = 3.0  # against 1 for drafting: what is written is the AR path's, and drafts have a reading to fall back on
 BRANCH_SIZE, TOKEN_SIZE = 0.2, 0.5  # at the start
-GLYPH_WEIGHT = 1.0
 POINTER_WEIGHT = 0.5
 VALIDATION_BATCHES = 12
-VALIDATED_STAGE = 100_000  # samples into the curriculum whose crops the validation losses are taken on
 
 
 def nano_config(tokenizer: Tokenizer) -> OcrConfig:
@@ -108,14 +106,22 @@ class Nano:
         return trainer
 
     def loss(self, model: OcrModel, batch: Batch, seen: int) -> tuple[Tensor, Figures]:
-        """At first the encoder alone learns, then both, on both paths."""
-        if seen < READING_FIRST:
+        """At first the encoder learns to name glyphs, then the decoder, on both paths, to read what it sees.
+
+        The joint loss would blur the encoder: its gradient is mostly that of a decoder that hasn't yet learned where to
+        look (docs/journal.md).
+        """
+        naming = seen < READING_FIRST
+        for part in (model.model.visual, model.glyph_head):
+            if part is not None:
+                part.requires_grad_(naming)
+        if naming:
             losses = reading_losses(model, batch)
-            return GLYPH_WEIGHT * losses.glyph, vars(losses)
+            return losses.glyph, vars(losses)
         losses = joint_losses(model, batch, self.draft)
         weight = self.draft.ar_loss_weight
         both = (losses.draft + weight * losses.ar) / (1 + weight)
-        return both + GLYPH_WEIGHT * losses.glyph + POINTER_WEIGHT * losses.pointer, vars(losses)
+        return both + POINTER_WEIGHT * losses.pointer, vars(losses)
 
     def batched(self, drawn: Iterator[Sample], seed: int, tokens: int) -> Iterator[Batch]:
         """Batches of at most so many tokens."""
@@ -124,7 +130,7 @@ class Nano:
     def export(self, trainer: Trainer, model: OcrModel) -> None:
         """The model as a checkpoint that the program loads."""
         facts: dict[str, Any] = {"bd_size": BLOCK, "mask_id": self.draft.mask_id, "ar_loss_weight": AR_WEIGHT}
-        facts["alphabet"] = "".join(sorted(ALPHABET))
+        facts |= {"alphabet": "".join(sorted(ALPHABET)), "glyphs": "".join(GLYPHS)}
         (self.target / "block_diffusion.json").write_text(
             json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
         )
@@ -137,7 +143,7 @@ class Exam:
     """Losses on batches, and reading of crops, from documents and fonts that are never trained on."""
 
     def __init__(self, nano: Nano, trainer: Trainer, corpora: Corpora) -> None:
-        drawn = samples(corpora, 0, stage_at(VALIDATED_STAGE), "valid")
+        drawn = samples(corpora, 0, stage_at(READING_FIRST), "valid")
         self.batches = list(itertools.islice(nano.batched(drawn, 0, TOKENS_A_BATCH), VALIDATION_BATCHES))
         self.nano, self.trainer = nano, trainer
         conventions = family.nano_conventions(nano.config, nano.tokenizer)

@@ -8,10 +8,11 @@ from torch.nn import functional as F
 
 from gravityocr_models.attention import training_mask
 from gravityocr_models.config import DraftConfig
+from gravityocr_models.glyphs import Tag
 from gravityocr_models.ocr import OcrModel, TextAttention, rotate_pairs, sequence_positions
 from gravityocr_models.train.batch import IGNORE, Batch
 
-BLANK_WEIGHT = 0.2
+TAG_WEIGHT = 1.0  # seven tags of a glyph share it
 POINTER_LAYER = 1  # the first layer can tell where the answer stands, the second where to look next
 
 
@@ -88,17 +89,16 @@ def reading_losses(model: OcrModel, batch: Batch) -> Losses:
 
 
 def _named(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross entropies of all glyphs and blanks that are known, and the share of glyphs named right."""
-    letters, blanks = labels.unbind(-1)
-    known, told = letters != IGNORE, blanks != IGNORE
+    """Cross entropies of all glyphs and tags that are known, and the share of glyphs named right."""
+    letters, tags = labels[..., 0], labels[..., 1:]
+    known, told = letters != IGNORE, tags != IGNORE
     if not known.any():
         return logits.sum() * 0, logits.new_zeros(())
-    named, letters = logits[..., :-1][known].float(), letters[known]
+    named, tagged = logits.split((logits.shape[-1] - len(Tag), len(Tag)), dim=-1)
+    named, letters = named[known].float(), letters[known]
     loss = F.cross_entropy(named, letters)
     if told.any():
-        loss = loss + BLANK_WEIGHT * F.binary_cross_entropy_with_logits(
-            logits[..., -1][told].float(), blanks[told].float()
-        )
+        loss = loss + TAG_WEIGHT * F.binary_cross_entropy_with_logits(tagged[told].float(), tags[told].float())
     return loss, (named.argmax(-1) == letters)[letters > 0].float().mean()
 
 

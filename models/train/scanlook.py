@@ -28,7 +28,7 @@ def scan_look(pixels: Grey, rng: np.random.Generator, degrees: float = 0.0) -> G
     if rng.random() < 0.5:
         pixels = blur(pixels, rng.uniform(0.3, 0.9))
     if rng.random() < 0.5:
-        pixels = resampled(pixels, rng.uniform(0.7, 1.4))
+        pixels = resampled(pixels, rng.uniform(0.45, 1.4))
     if rng.random() < 0.5:
         pixels = noise(pixels, rng, rng.uniform(2.0, 14.0))
     if fax:
@@ -86,7 +86,7 @@ def blur(pixels: Grey, sigma: float) -> Grey:
 
 
 def resampled(pixels: Grey, factor: float) -> Grey:
-    """Scanned at `factor` times the resolution, then brought back: 0.7 of 144 dpi looks like 100 dpi."""
+    """Scanned at `factor` times the resolution, then brought back: 0.5 of 144 dpi is what a screen shows."""
     height, width = pixels.shape
     image = Image.fromarray(pixels)
     small = image.resize((max(1, round(width * factor)), max(1, round(height * factor))), Image.Resampling.BILINEAR)

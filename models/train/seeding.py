@@ -22,7 +22,7 @@ RANDOM = 0.3  # share of what was there before: tells pieces of like ends apart
 def seed_vocabulary(model: OcrModel, tokenizer: Tokenizer) -> None:
     """Set the embeddings and output rows of all pieces that are written in known glyphs, each with its old length."""
     assert model.glyph_head is not None
-    directions = model.glyph_head.weight.unflatten(0, (GLYPHS_PER_TOKEN, -1))[:, :-1]
+    directions = model.glyph_head.weight.unflatten(0, (GLYPHS_PER_TOKEN, -1))[:, : 1 + len(GLYPHS)]
     directions = directions - directions.mean(dim=1, keepdim=True)
     embeddings, outputs = model.model.language_model.embed_tokens.weight, model.lm_head.weight
     for piece in range(len(tokenizer)):
@@ -33,7 +33,7 @@ def seed_vocabulary(model: OcrModel, tokenizer: Tokenizer) -> None:
 
 
 def _lean(row: Tensor, directions: Tensor, letters: list[int]) -> None:
-    """Turn a vector towards its letters, nearest first. directions [2, glyphs + 1, hidden]."""
+    """Turn a vector towards its letters, nearest first. directions [3, glyphs + 1, hidden]."""
     length = row.norm()
     towards = NEAR * directions[:, letters[0]].sum(0)
     if len(letters) > 1:

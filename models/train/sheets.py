@@ -18,7 +18,7 @@ from typing import Any
 
 import pymupdf
 
-from gravityocr_models.latex import SYMBOLS
+from gravityocr_models.formulas import ACCENTS, SIGNS
 from gravityocr_models.train.dialect import Piece, spelled, written
 from gravityocr_models.train.pages import (
     PIXELS_PER_POINT,
@@ -38,6 +38,9 @@ BASE = 16  # colours have three channels of 0..15 in 255: lighter than black by 
 MOST_PIECES = BASE**3 - 1
 _FOLDED = str.maketrans({"-": "", "…": "..."})  # hyphens at line ends come and go; many fonts paint three full stops
 LEFT_OVERHANG, RIGHT_OVERHANG = 0.08, 0.22  # of maths beyond its advance, in heights
+_ACCENTED = re.compile(r"(\\[a-z]+)\{(.+)\}\Z")
+ACCENT_LEAD = 0.2  # points that an accent is said to stand before its letter
+_DOTTED = {r"\ldots": ".", r"\cdots": "⋅"}  # three glyphs of one name
 LEFT_JUMP = 3.0  # points to the left of what came before: a new line
 
 
@@ -206,15 +209,31 @@ def _formula(pieces: Sequence[Piece], inked: Sequence[_Ink], display: bool) -> W
 def _spelling(piece: str, painted: Sequence[Painted]) -> list[Painted | None]:
     """For each letter of a piece the glyph that it spells: the letters are shared out among what is painted.
 
-    What a lone glyph shows is known from the piece: fonts of maths seldom say it.
+    What a sign shows is known from the piece: fonts of maths seldom say it.
     """
     shown = [glyph for glyph in painted if glyph[1][2] > glyph[1][0]]  # the bar of \\mapsto has no width
     if not shown:
         return [None] * len(piece)
-    if len(shown) == 1:
-        plain = re.sub(r"\A\\(?:left|right)|\A\\[A-Za-z]+\{(.*)\}\Z", r"\1", piece.rstrip("'"))
-        shown = [(SYMBOLS.get(plain, plain if len(plain) == 1 else shown[0][0]), shown[0][1])]
+    if accented := _ACCENTED.match(piece):
+        accent, letter = ACCENTS.get(accented[1]), _sign(accented[2])
+        if accent and letter and len(shown) == 2:
+            x0, *rest = shown[1][1]
+            shown = [(accent, (x0 - ACCENT_LEAD, *rest)), (letter, shown[1][1])]
+    bare = piece.rstrip("'")
+    primes = len(piece) - len(bare)
+    sign = _sign(re.sub(r"\A\\(?:left|right)", "", bare))
+    if sign and (len(shown) in (1, 1 + primes) or bare in _DOTTED):
+        signs = [sign] * max(1, len(shown) - primes) + ["′"] * primes
+        shown = [(char, box) for char, (_, box) in zip(signs, shown, strict=False)]
     return [shown[number * len(shown) // len(piece)] for number in range(len(piece))]
+
+
+def _sign(piece: str) -> str | None:
+    """The character of a piece that is one sign."""
+    if piece in _DOTTED:
+        return _DOTTED[piece]
+    bare = re.sub(r"\A\\[A-Za-z]+\{(.*)\}\Z", r"\1", piece).removeprefix("\\")
+    return SIGNS.get(piece) or SIGNS.get(f"\\{bare}") or (bare if len(bare) == 1 else None)
 
 
 def _joined(left: Word, right: Word) -> Word:

@@ -81,8 +81,9 @@ def _story_html(corpora: Corpora, rng: np.random.Generator, room: int) -> str:
                 points = re.split(r"(?<=[,;.]) ", part)[:4]
                 items = "".join(f"<li>{html.escape(salted(point, rng))}</li>" for point in points)
                 blocks.append(f"<ul>{items}</ul>" if rng.random() < 0.5 else f"<ol>{items}</ol>")
-            elif kind < 0.32:
-                blocks.append(f"<p>{html.escape(' '.join(made_up(rng) for _ in range(int(rng.integers(4, 20)))))}</p>")
+            elif kind < 0.36:
+                token = made_up if rng.random() < 0.5 else figure
+                blocks.append(f"<p>{html.escape(' '.join(token(rng) for _ in range(int(rng.integers(4, 20)))))}</p>")
             else:
                 blocks.append(f"<p>{_styled(salted(part, rng), rng)}</p>")
     return "".join(blocks)
@@ -107,6 +108,23 @@ def made_up(rng: np.random.Generator) -> str:
             f"{word} ≤ {a}", f"{word} = {b}", f"{word} ~ {a}", f"{{{word}}}", f"<{word}>", f"{word}\\{other}",
             f"{word}^{a % 10}", f"|{word}|", f"`{word}`", f"'{other}'", f'"{word}"', f"{word}†", f"• {word}",
             f"© {a}", f"{word}®",
+        ),
+        rng,
+    )  # fmt: skip
+
+
+def figure(rng: np.random.Generator) -> str:
+    """What stands in the cells of tables."""
+    a, b, c = (int(v) for v in rng.integers(0, 10 ** rng.integers(1, 6, 3)))
+    return pick(
+        (
+            f"{a}", f"{a}", f"{a % 1000}.{b % 100}", f"{a % 100}.{b % 10}", f"0.{b % 1000:03}",
+            f"{a} ({b % 100}.{c % 10})",
+            f"{a % 100}.{b % 10} ± {c % 10}.{a % 10}", f"{a % 1000},{b % 1000:03}", f"−{a % 100}.{b % 10}",
+            f"{a % 101}%",
+            f"({a % 10}.{b % 100:02}–{c % 10}.{a % 100:02})", f"({a % 100}.{b % 10}%)", f"< 0.{'0' * (a % 4)}1",
+            f"<0.{b % 100:02}", f"p = 0.{c % 1000:03}", f"n = {a}", f"{a % 100}/{b % 100}", f"{a % 90}–{a % 90 + 9}",
+            f"{b % 100:02}:{c % 60:02}", "–", "*", "**", "NS", "n/a", "N (%)", "SD", "95% CI", f"{2000 + a % 30}",
         ),
         rng,
     )  # fmt: skip

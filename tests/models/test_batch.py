@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from gravityocr_models.config import DraftConfig
+from gravityocr_models.glyphs import Tag
 from gravityocr_models.records import Task
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import GLYPHS, IGNORE, TRAILING, batches, collate, glyph_labels, token_places
 from gravityocr_models.train.joint import nano_config
-from gravityocr_models.train.sample import Sample
+from gravityocr_models.train.sample import Glyph, Sample
+from gravityocr_models.train.tags import tags_of
 from gravityocr_models.weights import NANO
 
 END = 0
@@ -55,18 +57,38 @@ def test_batches_share_a_grid_and_keep_to_the_budget(tokenizer: Tokenizer) -> No
 def test_glyphs_are_named_by_the_token_under_their_centre() -> None:
     glyphs = (("b", 12.0, 5.0), ("a", 3.0, 5.0), ("c", 14.0, 6.0), ("d", 40.0, 20.0), ("e", 900.0, 5.0))
     drawn = replace(sample("ba c\nde"), glyphs=glyphs)
-    labels = glyph_labels(drawn, (2, 4), 16)
-    assert labels[0].tolist() == [[GLYPHS["a"], 1], [GLYPHS["b"], 0]]
-    assert labels[4 + 2].tolist() == [[GLYPHS["d"], 0], [0, IGNORE]]
-    assert labels[..., 0].sum() == GLYPHS["a"] + GLYPHS["b"] + GLYPHS["d"]
+    labels = glyph_labels(drawn, (2, 4), 16)[..., :2]
+    assert labels[0].tolist() == [[GLYPHS["a"], 1], [GLYPHS["b"], 0], [GLYPHS["c"], 1]]
+    assert labels[4 + 2].tolist() == [[GLYPHS["d"], 0], [0, IGNORE], [0, IGNORE]]
+    assert labels[..., 0].sum() == sum(GLYPHS[char] for char in "abcd")
     assert (glyph_labels(replace(drawn, glyphs=()), (1, 2), 16) == IGNORE).all()
 
 
 def test_blanks_behind_glyphs_are_unknown_by_markup() -> None:
-    drawn = replace(sample("<b>a</b> c"), glyphs=(*[None] * 3, ("a", 3.0, 5.0), *[None] * 4, ("c", 40.0, 5.0)))
+    drawn = replace(
+        sample("<b>a</b> c"), task=Task.TABLE, glyphs=(*[None] * 3, ("a", 3.0, 5.0), *[None] * 4, ("c", 40.0, 5.0))
+    )
     labels = glyph_labels(drawn, (1, 4), 16)
-    assert labels[0, 0].tolist() == [GLYPHS["a"], IGNORE]
-    assert labels[2, 0].tolist() == [GLYPHS["c"], 1]
+    assert labels[0, 0, :2].tolist() == [GLYPHS["a"], IGNORE]
+    assert labels[2, 0, :2].tolist() == [GLYPHS["c"], 1]
+
+
+def test_blanks_in_a_formula_are_unknown_and_behind_it_known() -> None:
+    text = "a $x\\in y$ is"
+    places = iter(range(10, 990, 20))
+    painted = {"a": "a", "x": "x", "y": "y", "i": "i", "s": "s"}
+    glyphs: list[Glyph | None] = []
+    for at, char in enumerate(text):
+        if not char.isspace():
+            sign = "∈" if text[at - 1 : at + 2] == "\\in" and char == "i" else painted.get(char)
+            glyphs.append(None if char in "$\\n" else (sign or char, float(next(places)), 8.0))
+    drawn = replace(sample(text), glyphs=tuple(glyphs))
+    tags = {glyph[0]: both for glyph, both in tags_of(drawn, 16).items()}
+    assert Tag.BLANK in tags["a"][0] & tags["a"][1]
+    assert Tag.BLANK not in tags["x"][1]
+    assert Tag.MATH in tags["x"][0]
+    assert Tag.BLANK in tags["y"][0] & tags["y"][1]
+    assert Tag.MATH not in tags["s"][0]
 
 
 def test_each_token_stands_where_its_first_glyph_is(tokenizer: Tokenizer) -> None:

@@ -195,5 +195,17 @@ def test_an_exam_takes_losses_and_reads_the_kinds_that_training_has_come_to(
     (losses,) = found["metrics.csv"]
     assert float(losses["ar"]) > 0
     assert losses.keys() == {field.name for field in fields(Losses)}
-    assert [row["read"] for row in found["reading.csv"]] == ["words", "lines", "paragraphs"]
+    assert [row["read"] for row in found["reading.csv"]] == ["words", "lines", "formulas"]
     assert {row["crops"] for row in found["reading.csv"]} == {2}
+
+
+def test_the_encoder_learns_first_and_the_decoder_then(nano: Nano) -> None:
+    model = OcrModel(nano.config)
+    drawn = replace(samples_of(["ab"])[0], glyphs=(("a", 5.0, 8.0), ("b", 20.0, 8.0)))
+    batch = batch_of(nano, [drawn])
+    for seen, learns in ((0, model.model.visual), (READING_FIRST, model.model.language_model)):
+        model.zero_grad(set_to_none=True)
+        nano.loss(model, batch, seen)[0].backward()
+        moved = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+        assert {name for name, _ in model.named_parameters() if id(_) in {id(p) for p in learns.parameters()}} <= moved
+        assert any("visual" in name for name in moved) is (seen == 0)

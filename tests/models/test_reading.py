@@ -1,42 +1,52 @@
 """The encoder's reading: glyphs in order with their blanks, and a place kept in it whatever is read instead."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from torch import Tensor
 
-from gravityocr_models.reading import BONUS, Place, Reading, spell, with_hints
+from gravityocr_models.glyphs import Named, Tag
+from gravityocr_models.reading import BONUS, Place, Reading, spell_line, with_hints
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.weights import NANO
 
-LETTERS = "abcdefgh"
 END = 7
 
 
-def named(rows: list[list[str]]) -> Tensor:
-    """Logits of a grid whose cells hold up to two letters, each with a blank behind it or not."""
-    logits = torch.zeros(len(rows) * len(rows[0]), 2, len(LETTERS) + 2)
-    logits[..., 0], logits[..., -1] = 1.0, -1.0
-    for place, cell in enumerate(cell for row in rows for cell in row):
-        for slot, char in enumerate(cell.replace(" ", "")):
-            logits[place, slot, LETTERS.index(char) + 1] = 2.0
-            logits[place, slot, -1] = 1.0 if char + " " in cell else -1.0
-    return logits
+def line(*words: str, rows: tuple[int, ...] = (0,)) -> list[Named]:
+    """Glyphs of words, a blank behind each word, their rows in turn."""
+    signs = [(sign, number == len(word) - 1) for word in words for number, sign in enumerate(word)]
+    return [Named(sign, Tag(Tag.BLANK * blank), rows[at % len(rows)], at) for at, (sign, blank) in enumerate(signs)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "line"),
-    [
-        ([["ab", "", "c "], ["", "", "d"]], "abc d"),
-        ([["a b", "c "]], "a bc"),
-        ([["ab", "c"], ["b", "d"]], "abcd"),
-        ([["aa", "b"], ["", ""]], "aab"),
-        ([["", ""], ["", "h"]], "h"),
-        ([["", ""]], ""),
-        ([["ab", "cd"], ["", ""], ["ef", "gh"]], ""),
-    ],
-)
-def test_glyphs_in_order(rows: list[list[str]], line: str) -> None:
-    assert spell(named(rows), (len(rows), len(rows[0])), LETTERS) == line
+def test_a_line_is_its_glyphs_with_their_blanks() -> None:
+    assert spell_line(line("two", "words")) == "two words"
+    assert spell_line(line("tilted", rows=(1, 2))) == "tilted"
+    assert spell_line([]) == ""
+
+
+def test_more_than_a_line_spells_nothing() -> None:
+    upper, lower = line("these", "are"), [replace(glyph, row=2) for glyph in line("two", "lines")]
+    assert spell_line(sorted([*upper, *lower], key=lambda glyph: glyph.column)) == ""
+
+
+def test_a_line_may_slope_over_many_rows() -> None:
+    sloping = [replace(glyph, row=at // 4) for at, glyph in enumerate(line("a", "sloping", "line"))]
+    assert spell_line(sloping) == "a sloping line"
+
+
+def test_formulas_in_a_line_stand_between_dollars() -> None:
+    x = [Named("x", Tag.MATH, 0, 3), Named("2", Tag.MATH | Tag.RAISED | Tag.BLANK, 0, 4)]
+    assert spell_line([*line("an"), *x, *line("is", ".")]) == "an $x^{2}$ is ."
+
+
+def test_numbers_and_letters_of_a_word_are_no_formula() -> None:
+    plain = [
+        replace(glyph, tags=glyph.tags | Tag.MATH * (at in (1, 2, 7)))
+        for at, glyph in enumerate(line("word", "12", "x"))
+    ]
+    assert spell_line(plain) == "word 12 x"
+    assert spell_line([replace(glyph, tags=glyph.tags | Tag.MATH) for glyph in line("x")]) == "$x$"
 
 
 @pytest.mark.parametrize(
