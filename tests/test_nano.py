@@ -16,7 +16,7 @@ from gravityocr_cli.settings import Settings
 from gravityocr_models.engine import Engine
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 
-FLOOR, READING_FLOOR = 1.05, 4.0  # tokens a forward, prefill counted; raise them as nano learns
+FLOOR, READING_FLOOR = 1.05, 10.0  # tokens a forward, prefill counted; raise them as nano learns
 TEXT = (
     "The gauge was read twice a day, at noon and at six in the evening, by the keeper",
     "of the light. Between 1871 and 1896 no reading is missing, and the differences of",
