@@ -175,8 +175,8 @@ def _part(page: Page, region: Region, plan: Plan) -> Part:
         return Part(region, method=Method.SKIPPED)
     if region.kind is Kind.TABLE:
         region = replace(region, rules=rules_in(page.pixels, page.dpi, region.box))
-        if plan.limits.max_lines == 1 and not is_read_as_rows(region, plan.trust_layer):
-            pieces = pieces_of(page, region.box)
+        by_line = plan.limits.max_lines == 1 and not is_read_as_rows(region, plan.trust_layer)
+        if by_line and (pieces := pieces_of(page, region.box)):  # without any, its ink goes to the model as it is
             return Part(region, crops_of_pieces(page, pieces, plan.limits), pieces)
     if region.kind is not Kind.PICTURE:
         return Part(region, crops_of(page, region, plan.limits, plan.trust_layer))

@@ -106,7 +106,7 @@ class Engine:
     def reads_glyphs(self) -> bool:
         """Whether the encoder's own reading can be had: it names glyphs, and which is known."""
         draft = self.checkpoint.draft
-        return bool(draft and draft.glyphs) and self.checkpoint.model.glyph_head is not None
+        return draft is not None and 0 < len(draft.glyphs) == self.checkpoint.model.config.vision.glyphs
 
     @property
     def token_px(self) -> int:

@@ -12,7 +12,7 @@ from gravityocr_models.glyphs import Tag
 from gravityocr_models.ocr import OcrModel, TextAttention, rotate_pairs, sequence_positions
 from gravityocr_models.train.batch import IGNORE, Batch
 
-TAG_WEIGHT = 1.0  # seven tags of a glyph share it
+TAG_WEIGHT = 1.0  # shared by all tags of a glyph
 POINTER_LAYER = 1  # the first layer can tell where the answer stands, the second where to look next
 
 

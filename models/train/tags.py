@@ -11,7 +11,7 @@ _ARGUMENTS = {
     r"\frac": (Tag.UPPER, Tag.LOWER), r"\binom": (Tag.UPPER, Tag.LOWER), r"\sqrt": (Tag.ROOTED,),
     r"\stackrel": (Tag.RAISED, Tag(0)), r"\underset": (Tag.SUNK, Tag(0)), "^": (Tag.RAISED,), "_": (Tag.SUNK,),
 }  # fmt: skip
-_STRUCTURE = re.compile(r"\\\\|\\[{}]|(\\frac|\\binom|\\sqrt|\\stackrel|\\underset|\^|_)(?![A-Za-z])")
+_STRUCTURE = re.compile(r"\\\\|\\[{}_]|(\\(?:frac|binom|sqrt|stackrel|underset)(?![A-Za-z])|\^|_)")
 _SIGN = re.compile(r"\\[A-Za-z]+|\\.|.", re.DOTALL)
 
 

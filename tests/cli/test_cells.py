@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pymupdf
@@ -11,9 +12,11 @@ from PIL import Image
 
 from gravityocr_cli import cells
 from gravityocr_cli.cells import ink_on_grounds, pieces_of
-from gravityocr_cli.document import Box, Line, Page
+from gravityocr_cli.crops import Limits
+from gravityocr_cli.document import Box, Kind, Line, Page, Region
 from gravityocr_cli.grid import rows_from_lines
 from gravityocr_cli.inkcut import ink_of
+from gravityocr_cli.prepare import Plan, _part
 from gravityocr_cli.ruled import rows_from_rules, rules_in
 from gravityocr_cli.textlayer import rows_of
 
@@ -175,3 +178,14 @@ def test_nothing_on_blank_and_speckled_pages(monkeypatch: pytest.MonkeyPatch) ->
     assert found(page_of(np.full((2, 2, 3), 255, np.uint8))) == ()
     monkeypatch.setattr(cells, "_MOST", 3)
     assert found(page(words((20, 40, "halftone")))) == ()
+
+
+def test_a_table_whose_ink_is_no_letters_is_still_read() -> None:
+    """Dots too small for letters, or a halftone with too many: no pieces, and the region must not vanish."""
+    pixels = np.full((200, 300, 3), 255, np.uint8)
+    pixels[20:180:9, 20:280:7] = pixels[21:180:9, 20:280:7] = 0
+    dotted = page_of(pixels)
+    region = Region(1, 0, Kind.TABLE, Box(5, 5, 145, 95))
+    assert pieces_of(dotted, region.box) == ()
+    plan = Plan(144, Limits(16, 1024, 1), trust_layer=True, images=True, headers_footers=False, detector=Path())
+    assert _part(dotted, region, plan).crops

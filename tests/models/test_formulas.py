@@ -50,6 +50,11 @@ def test_a_formula_survives_its_tags(pieces: str) -> None:
     assert r"\betaa" not in spelled
 
 
+def test_a_script_needs_no_braces() -> None:
+    tags = char_tags(Sample(None, "x_i^2", Task.FORMULA, (None,) * 5, "test"))  # type: ignore[arg-type]
+    assert [tag & (Tag.SUNK | Tag.RAISED) for tag in tags] == [0, 0, Tag.SUNK, 0, Tag.RAISED]
+
+
 def test_limits_that_begin_before_their_operator_follow_it() -> None:
     low, high = Tag.MATH | Tag.SUNK, Tag.MATH | Tag.RAISED
     glyphs = [
