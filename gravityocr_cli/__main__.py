@@ -12,6 +12,8 @@ from gravityocr_cli.streams import discard, fill_closed, say
 def main() -> int:
     """Runs the command line on sys.argv; returns the exit code of the process."""
     fill_closed()
+    # PyTorch's threads wait for each other spinning; where others share the cores, a page then took four times as long.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
         signal.signal(signal.SIGHUP, _terminate)

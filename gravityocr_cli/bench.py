@@ -23,7 +23,7 @@ from gravityocr_cli.pdf import LostPage, Source
 from gravityocr_cli.pipeline import Reader, limits_of
 from gravityocr_cli.regions import regions_of
 from gravityocr_cli.settings import Settings, TextLayer
-from gravityocr_models.records import Crop, LayerUse
+from gravityocr_models.records import Crop, LayerUse, Rounds
 
 if TYPE_CHECKING:
     from gravityocr_models.engine import Engine
@@ -100,8 +100,11 @@ def crops_in(paths: Sequence[Path], engine: Reader) -> Iterator[Crop]:
 
 
 def _plain(rows: Sequence["Row"], row: "Row") -> "Row":
-    """Plain decoding at the row's batch: the first row of each batch."""
-    return next(other for other in rows if other.batch == row.batch)
+    """What the row is compared with: plain decoding at its batch, for transformers that without a reading."""
+    from gravityocr_models.measure import BARE, PEER
+
+    alike = [other for other in rows if other.batch == row.batch and other.way in (Rounds.PLAIN, BARE)]
+    return alike[-1 if row.way in (BARE, PEER) else 0]
 
 
 def _speedup(rows: Sequence["Row"], row: "Row") -> float:

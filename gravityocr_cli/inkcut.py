@@ -93,9 +93,10 @@ def cut_by_ink(pixels: NDArray[np.uint8], dpi: float) -> list[tuple[Box, Kind]]:
     ]
 
 
-def pieces_of_lines(pixels: NDArray[np.uint8], dpi: float) -> list[Box]:
+def pieces_of_lines(ink: Mask, dpi: float) -> list[Box]:
     """Stretches of ink that stand on one line, in points: letters and words nearer to one another than columns are."""
-    mask, scale = text_mask(pixels, dpi)
+    mask, scale = _at_72_dpi(ink, dpi)
+    _take_out_large(mask)
     joined = ndimage.maximum_filter1d(mask.view(np.uint8), _WORD_GAP, axis=1)
     labels, _ = ndimage.label(joined)
     labels[~mask] = 0
@@ -112,9 +113,9 @@ def text_mask(pixels: NDArray[np.uint8], dpi: float) -> tuple[Mask, float]:
     return mask, scale
 
 
-def ink_outside(pixels: NDArray[np.uint8], dpi: float, box: Box, parts: Sequence[Box]) -> float:
+def ink_outside(ink: Mask, dpi: float, box: Box, parts: Sequence[Box]) -> float:
     """The share of a box's ink that no part covers, 0..1; 0 where it has none."""
-    mask, scale = _at_72_dpi(ink_of(pixels), dpi)
+    mask, scale = _at_72_dpi(ink, dpi)
     place = _within(box, scale)
     total = int(np.count_nonzero(mask[place]))
     for part in parts:
@@ -122,16 +123,15 @@ def ink_outside(pixels: NDArray[np.uint8], dpi: float, box: Box, parts: Sequence
     return int(np.count_nonzero(mask[place])) / max(total, 1)
 
 
-def pictures_outside(pixels: NDArray[np.uint8], dpi: float, taken: list[Box]) -> list[Box]:
+def pictures_outside(ink: Mask, dpi: float, taken: list[Box]) -> list[Box]:
     """Large ink that no box of `taken` covers, in points: figures that a layout model passed over."""
-    mask, scale = _at_72_dpi(ink_of(pixels), dpi)
+    mask, scale = _at_72_dpi(ink, dpi)
     free = mask.copy()
     covered = np.zeros_like(mask)
     for box in taken:
         free[_within(box, scale)] = False
         covered[_within(box, scale)] = True
-    near = np.ones((2 * _NEAR + 1, 2 * _NEAR + 1), np.bool_)
-    labels, _ = ndimage.label(ndimage.binary_dilation(free, near))
+    labels, _ = ndimage.label(ndimage.maximum_filter(free.view(np.uint8), 2 * _NEAR + 1, mode="constant"))
     labels[~free] = 0  # dilation only ties the parts of a drawing together
     pictures = []
     for found in ndimage.find_objects(labels):

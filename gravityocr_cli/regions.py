@@ -36,7 +36,7 @@ def regions_of(page: Page, found: Sequence[Found]) -> tuple[Region, ...]:
         found = [Found(box, kind) for box, kind in cut_by_ink(page.pixels, page.dpi)]
     elif page.lines:
         taken = [each.box for each in found] + [line.box for line in page.lines]
-        pictures = [Found(box, Kind.PICTURE) for box in pictures_outside(page.pixels, page.dpi, taken)]
+        pictures = [Found(box, Kind.PICTURE) for box in pictures_outside(ink_of(page.pixels), page.dpi, taken)]
         found = [*found, *(each for each in pictures if not _is_backdrop(each, found))]
     half = 0.5 * page.width * page.height
     found = [

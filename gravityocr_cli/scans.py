@@ -47,7 +47,7 @@ def read_rest(page: Page, found: Sequence[Found], weights: Path) -> tuple[tuple[
     A scan with a stamp on it has painted text too: where most of the ink belongs to none, the detector is asked.
     """
     known = [each.box for each in found] + [line.box for line in page.lines]
-    if ink_outside(page.pixels, page.dpi, Box(0, 0, page.width, page.height), known) < _MOST:
+    if ink_outside(ink_of(page.pixels), page.dpi, Box(0, 0, page.width, page.height), known) < _MOST:
         return tuple(found), ()
     seen, warnings = _seen_on(page, weights)
     new = (each for each in seen if not any(overlap_of(each.box, box) > 0 for box in known))
@@ -65,10 +65,11 @@ def _seen_on(page: Page, weights: Path) -> tuple[tuple[Found, ...], tuple[str, .
 
 def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
     """Labelled boxes in points, in no order. seen: in pixels of the page, surest first."""
-    pieces = pieces_of_lines(page.pixels, page.dpi)
     ink = ink_of(page.pixels)
+    pieces = pieces_of_lines(ink, page.dpi)
     boxes = [
-        _without_picture_of_text(_in_points(_solid_as_picture(each, ink), page.dpi), pieces, page) for each in seen
+        _without_picture_of_text(_in_points(_solid_as_picture(each, ink), page.dpi), pieces, ink, page.dpi)
+        for each in seen
     ]
     boxes = _without_frames(boxes)
     owners = _owners(pieces, [each.box for each in boxes])
@@ -88,7 +89,7 @@ def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
     left = [piece for piece, owner in zip(pieces, owners, strict=True) if owner is None and piece.height >= 3]
     texts = [Found(box, Kind.TEXT) for box in _grouped(left, taken)]
     held = taken + [each.box for each in texts]
-    pictures = pictures_outside(page.pixels, page.dpi, held)
+    pictures = pictures_outside(ink, page.dpi, held)
     grounds = [box for box in pictures if any(_lies_in(other, box) for other in held)]  # what text is printed on
     return grown + texts + [Found(box, Kind.PICTURE) for box in pictures if box not in grounds]
 
@@ -144,12 +145,12 @@ def _ink_in(box: Box, ink: NDArray[np.bool_], dpi: float) -> float:
     return float(ink[y0:y1, x0:x1].mean()) if ink[y0:y1, x0:x1].size else 0.0
 
 
-def _without_picture_of_text(each: Found, pieces: Sequence[Box], page: Page) -> Found:
+def _without_picture_of_text(each: Found, pieces: Sequence[Box], ink: NDArray[np.bool_], dpi: float) -> Found:
     """The box, as TEXT where it is called a picture and nearly all of its ink stands on lines of text."""
     if each.kind is not Kind.PICTURE:
         return each
     lines = [piece for piece in pieces if _lies_in(piece, each.box) and _is_line(piece)]
-    return each if ink_outside(page.pixels, page.dpi, each.box, lines) > _LABELS else replace(each, kind=Kind.TEXT)
+    return each if ink_outside(ink, dpi, each.box, lines) > _LABELS else replace(each, kind=Kind.TEXT)
 
 
 def _as_note_under_notes(each: Found, found: Sequence[Found], page: Page) -> Found:

@@ -60,8 +60,8 @@ def mask_of(rule: Rule, tokens: int, device: torch.device) -> "Tensor | BlockMas
 
 
 def folded(mask: Tensor, groups: int) -> Tensor:
-    """A mask [B, 1, T, S] for `groups` query heads that share a key head: [B, 1, groups * T, S]."""
-    return mask.repeat(1, 1, groups, 1)
+    """A mask [B, 1, T, S] for `groups` query heads that share a key head: [B, 1, groups * T, S]; as it is for T = 1."""
+    return mask.repeat(1, 1, groups, 1) if mask.shape[2] > 1 else mask
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
@@ -76,8 +76,10 @@ def window_mask(lengths: Tensor, causal: Tensor, masked: Tensor, rows: int, slot
     the next masked[b] rows are mask tokens and see all clean rows and each other; what follows is padding and sees
     itself only, so that its softmax is defined. lengths, causal, masked: int64 [B].
     """
-    row = torch.arange(rows, device=lengths.device)[None, :, None]
     key = torch.arange(slots, device=lengths.device)[None, None, :] - lengths[:, None, None]
+    if rows == 1:
+        return (key <= 0)[:, None]
+    row = torch.arange(rows, device=lengths.device)[None, :, None]
     clean = causal[:, None, None]
     used = clean + masked[:, None, None]
     seen = torch.where(row < clean, key <= row, key < used)

@@ -20,6 +20,7 @@ from gravityocr_models.rounds import Outcome, Runner, Work
 from gravityocr_models.speculate import Prompt, decode
 
 PEER = "transformers"
+BARE = "plain, no reading"  # what transformers is compared with: it can't be given an encoder's reading
 
 
 @dataclass(frozen=True)
@@ -78,17 +79,23 @@ def prompts_of(engine: Engine, crops: Sequence[Crop], layer: LayerUse) -> tuple[
 def rows_of(
     engine: Engine, prompts: Sequence[Prompt], batches: Sequence[int], blocks: Sequence[int], peer: bool
 ) -> Iterator[Row]:
-    """Plain decoding, then the speculative ways at every block (0: adaptive), then transformers; batch by batch."""
+    """Plain decoding, then the speculative ways at every block (0: adaptive), then transformers; batch by batch.
+
+    Where there are readings, plain decoding without them goes before transformers.
+    """
     other = Peer(engine.checkpoint.model, engine.conventions.ends) if peer else None
     ways = Rounds.TWO_FORWARD, Rounds.FUSED, *([Rounds.READING] if engine.reads_glyphs else [])
-    bare = [replace(prompt, reading=None) for prompt in prompts]  # what transformers can be given
+    bare = [replace(prompt, reading=None) for prompt in prompts]
     for batch in batches:
         plain, ids = _ours(engine, prompts, batch, Rounds.PLAIN, None, None)
         yield plain
         for block, rounds in itertools.product(blocks, ways):
             yield _ours(engine, prompts, batch, rounds, block, ids)[0]
         if other is not None:
-            yield _theirs(other, bare, batch, _ours(engine, bare, batch, Rounds.PLAIN, None, None)[1])
+            if any(prompt.reading for prompt in prompts):
+                plain, ids = _ours(engine, bare, batch, Rounds.PLAIN, None, None)
+                yield replace(plain, way=BARE)
+            yield _theirs(other, bare, batch, ids)
 
 
 def _ours(

@@ -18,7 +18,7 @@ _UNUSED_VISION = {"depth": 1, "hidden_size": 32, "num_heads": 2, "intermediate_s
 
 
 class Peer:
-    """GlmOcrForConditionalGeneration that shares the tensors of our decoder."""
+    """GlmOcrForConditionalGeneration with our decoder's weights, laid out as it loads them itself."""
 
     def __init__(self, model: OcrModel, ends: frozenset[int]) -> None:
         values = model.config.to_json()
@@ -27,7 +27,7 @@ class Peer:
         self.model = GlmOcrForConditionalGeneration(
             GlmOcrConfig(text_config=values["text_config"], vision_config=vision, **ids)
         ).to(model.device, model.dtype)  # type: ignore[arg-type]
-        decoder = {name: tensor for name, tensor in model.state_dict().items() if ".visual." not in name}
+        decoder = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if ".visual." not in name}
         self.model.load_state_dict(decoder, strict=False, assign=True)
         self.model.eval()
         self.model.generation_config.eos_token_id = sorted(ends)

@@ -67,25 +67,29 @@ def _is_one_word(left: Sequence[Named], right: Sequence[Named]) -> bool:
 class Place:
     """Where in a source one stands after some text: at the end of the prefix of the source that is nearest to it."""
 
-    def __init__(self, source: NDArray[np.int64], edits: NDArray[np.int64], length: int) -> None:
-        self._source, self._edits, self._length = source, edits, length  # edits: from the text to each prefix
-
-    @classmethod
-    def start(cls, source: str) -> "Place":
-        return cls(np.array([ord(char) for char in source], np.int64), np.arange(len(source) + 1), 0)
+    def __init__(self, source: str, length: int = 0, edits: NDArray[np.int64] | None = None) -> None:
+        self._source, self._length = source, length
+        self._edits = edits  # from the text to each prefix; None while the text is a prefix itself
 
     def after(self, text: str) -> "Place":
         """The place when this text has been read as well."""
-        edits, columns = self._edits, np.arange(len(self._edits))
+        length = self._length + len(text)
+        if self._edits is None and self._source.startswith(text, self._length):
+            return Place(self._source, length)
+        columns = np.arange(len(self._source) + 1)
+        edits = abs(columns - self._length) if self._edits is None else self._edits
+        source = np.array([ord(char) for char in self._source], np.int64)
         for char in text:
-            kept = np.append(edits[0] + 1, edits[:-1] + (self._source != ord(char)))
+            kept = np.append(edits[0] + 1, edits[:-1] + (source != ord(char)))
             kept[1:] = np.minimum(kept[1:], edits[1:] + 1)
             edits = np.minimum.accumulate(kept - columns) + columns
-        return Place(self._source, edits, self._length + len(text))
+        return Place(self._source, length, edits)
 
     @property
     def at(self) -> int:
         """Length of the nearest prefix; of equally near ones, of the one that is as long as the text."""
+        if self._edits is None:
+            return self._length
         nearest = np.flatnonzero(self._edits == self._edits.min())
         return int(nearest[np.abs(nearest - self._length).argmin()])
 
@@ -95,7 +99,7 @@ class Reading:
 
     def __init__(self, line: str, tokenizer: Tokenizer, end: int) -> None:
         self.line, self._tokenizer, self._end = line, tokenizer, end
-        self._start = self._place = Place.start(line)
+        self._start = self._place = Place(line)
         self._known = 0
 
     def draft(self, committed: Sequence[int]) -> list[int]:

@@ -22,6 +22,7 @@ HEADER = 4  # columns of a packed window before its ids
 # Rows that cost as much as a forward's fixed part, its calls and memory traffic (docs/performance.md). A CPU soon has
 # its hands full; a GPU moves the weights once for hundreds of rows.
 FREE_ROWS = {"cpu": 16.0, "cuda": 250.0}
+PREFILL_ROWS = {"cpu": 640, "cuda": 4_096}  # most of one prefill: bounds its memory, and keeps a CPU's in its caches
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class Runner:
         """Rows that cost as much as the fixed part of a forward."""
         return FREE_ROWS.get(self.model.device.type, FREE_ROWS["cpu"])
 
+    @property
+    def prefill_rows(self) -> int:
+        """Most rows of a prefill of several sequences."""
+        return PREFILL_ROWS.get(self.model.device.type, PREFILL_ROWS["cpu"])
+
     def prefill(self, first: int, work: Sequence[Work]) -> list[Outcome]:
         """Sequences begin, in rows from `first` on: prompts, candidates and masks in one forward."""
         prompts = [part.prompt for part in work if part.prompt is not None]
@@ -127,15 +133,18 @@ class Runner:
         packed = [[part.cached, part.position, part.clean, part.masks, *part.ids] for part in work]
         unused = count - len(work)
         packed += [[0, 0, 1, 0, 0]] * unused  # they write to rows that nobody uses
-        hints = _padded([*(part.hints for part in work), *[()] * unused], width, fill=NO_HINT)
-        window = torch.cat([_padded(packed, HEADER + width), hints], dim=1)
-        found = self._graphs.run((count, width, visible), lambda moved: self._window(moved, visible), window)
+        window = _padded(packed, HEADER + width)
+        if any(part.hints for part in work):
+            hints = _padded([*(part.hints for part in work), *[()] * unused], width, fill=NO_HINT)
+            window = torch.cat([window, hints], dim=1)
+        shape = count, width, visible, window.shape[1]
+        found = self._graphs.run(shape, lambda moved: self._window(moved, width, visible), window)
         return _outcomes(found[: len(work)])
 
-    def _window(self, window: Tensor, visible: int) -> Tensor:
-        """Packed windows int64 [B, HEADER + W + W] (ids, hints) -> packed outcomes [B, 1 + 2 W]."""
+    def _window(self, window: Tensor, width: int, visible: int) -> Tensor:
+        """Packed windows int64 [B, HEADER + W (+ W)] (ids, hints if there are any) -> packed outcomes [B, 1 + 2 W]."""
         cached, position, clean, masks = window[:, :HEADER].unbind(1)
-        ids, hints = window[:, HEADER:].chunk(2, dim=1)
+        ids, hints = window[:, HEADER : HEADER + width], window[:, HEADER + width :]
         positions = (position[:, None] + torch.arange(ids.shape[1], device=ids.device)).expand(3, -1, -1)
         hidden = self._decode(0, self.model.embed(ids), positions, cached, clean, masks, visible)
         return self._judged(hidden, ids[:, 1:], clean - 1, hints)
@@ -150,7 +159,9 @@ class Runner:
 
     def _judged(self, hidden: Tensor, drafts: Tensor, drafted: Tensor, hints: Tensor) -> Tensor:
         """Packed: candidates accepted, every row's choice, its probability. float32 holds ids up to 2 ** 24."""
-        logits = with_hints(self.model.logits(hidden).float(), hints)
+        logits = self.model.logits(hidden).float()
+        if hints.shape[1]:
+            logits = with_hints(logits, hints)
         choices = logits.argmax(dim=-1)
         certainty = logits.softmax(dim=-1).gather(-1, choices[..., None])[..., 0]
         return torch.cat([accept(drafts, drafted, choices)[:, None], choices, certainty], dim=1)

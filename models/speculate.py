@@ -26,7 +26,6 @@ from gravityocr_models.reading import Reading, with_hints
 from gravityocr_models.records import Rounds
 from gravityocr_models.rounds import NO_HINT, Outcome, Runner, Work
 
-PREFILL_ROWS = 4_096  # most rows of one prefill: bounds its memory
 REFILL_BELOW = 0.75  # share of slots in use below which waiting sequences enter: a prefill for each would be narrow
 BLOCKS = (3, 4, 6, 8, 12, 16, 24)  # that an adaptive one is chosen from, with none and the most
 LEAST_BLOCK = BLOCKS[0]
@@ -180,7 +179,7 @@ def decode(
     pace = Pace(rules, runner.free_rows)
     while waiting or live:
         if waiting and len(live) <= slots * REFILL_BELOW:
-            entering = _next(waiting, slots - len(live))
+            entering = _next(waiting, slots - len(live), runner.prefill_rows)
             _round(runner, entering, pace, first=len(live), prefill=True)
             live += entering
         else:
@@ -199,13 +198,13 @@ def _leave(runner: Runner, live: list[Answer]) -> None:
                 runner.cache.move(len(live), row, last.cached)
 
 
-def _next(waiting: deque[Answer], room: int) -> list[Answer]:
-    """The sequences to enter together: as many as there is room for, and as a prefill of bounded size allows."""
+def _next(waiting: deque[Answer], room: int, rows: int) -> list[Answer]:
+    """The sequences to enter together: as many as there is room for, and as a prefill of so many rows allows."""
     entering = [waiting.popleft()]
     longest = len(entering[0].prompt.embeds) + len(entering[0].prompt.layer)
     while waiting and len(entering) < room:
         longest = max(longest, len(waiting[0].prompt.embeds) + len(waiting[0].prompt.layer))
-        if longest * (len(entering) + 1) > PREFILL_ROWS:
+        if longest * (len(entering) + 1) > rows:
             break
         entering.append(waiting.popleft())
     return entering
@@ -218,10 +217,11 @@ def agreements(model: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
     One causal forward over prompts and layers, or a few where there are many.
     """
     waiting = deque(Answer(prompt, draft=list(prompt.layer)) for prompt in prompts)
+    runner = Runner(model)
     counts = []
     while waiting:
-        judged = _next(waiting, len(waiting))
-        outcomes = Runner(model).prefill(0, [_work(answer) for answer in judged])
+        judged = _next(waiting, len(waiting), runner.prefill_rows)
+        outcomes = runner.prefill(0, [_work(answer) for answer in judged])
         for answer, outcome in zip(judged, outcomes, strict=True):
             counts.append(sum(token == choice for token, choice in zip(answer.draft, outcome.choices, strict=False)))
     return counts
@@ -262,8 +262,9 @@ def _commit(answer: Answer, outcome: Outcome, rules: Rules) -> None:
     answer.committed.append(len(fresh))
     answer.probability += sum(outcome.certainties[: len(fresh)])
     answer.ended = answer.ids[-1] in rules.ends
-    own = own_predictions(chosen, accepted, min(predicted, rules.block)) if drafting else []
-    answer.draft = _candidates(answer, own, rules)
+    if not answer.done:
+        own = own_predictions(chosen, accepted, min(predicted, rules.block)) if drafting else []
+        answer.draft = _candidates(answer, own, rules)
 
 
 def _candidates(answer: Answer, own: list[int], rules: Rules) -> list[int]:

@@ -105,7 +105,7 @@ def test_figures_outside_the_regions_are_found_and_frames_are_not() -> None:
     for x in range(100, 300, 8):  # a drawing of loose parts
         sheet.draw_line((x, 400), (x + 2, 470))
     sheet.draw_rect((50, 50, 560, 260))  # a frame around the text
-    (figure,) = pictures_outside(pixels_of(sheet), 144, [Box(60, 60, 550, 250)])
+    (figure,) = pictures_outside(ink_of(pixels_of(sheet)), 144, [Box(60, 60, 550, 250)])
     assert (round(figure.x0, -1), round(figure.y0, -1), round(figure.y1, -1)) == (100, 400, 470)
 
 

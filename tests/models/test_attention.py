@@ -42,6 +42,11 @@ def test_window_mask_is_causal_then_open() -> None:
     assert drawn == ["x.......", "xxxx....", "xxxx....", "xxxx....", "....x..."]
 
 
+def test_windows_of_one_row_see_their_past() -> None:
+    mask = window_mask(torch.tensor([2, 0]), torch.tensor([1, 1]), torch.tensor([0, 0]), rows=1, slots=4)
+    assert mask.tolist() == [[[[True, True, True, False]]], [[[True, False, False, False]]]]
+
+
 def test_grouped_heads_equal_repeated_heads() -> None:
     torch.manual_seed(0)
     query, key, value = torch.randn(2, 6, 3, 8), torch.randn(2, 2, 5, 8), torch.randn(2, 2, 5, 8)

@@ -1,14 +1,17 @@
 """What the benchmark counts: forwards as a hook counts them, and ids of transformers that are ours."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from gravityocr_models.config import DraftConfig
 from gravityocr_models.engine import Engine
 from gravityocr_models.family import nano_conventions
-from gravityocr_models.measure import PEER, rows_of
+from gravityocr_models.measure import BARE, PEER, rows_of
 from gravityocr_models.ocr import OcrModel, image_positions
 from gravityocr_models.peer import Peer
+from gravityocr_models.reading import Reading
 from gravityocr_models.records import Rounds
 from gravityocr_models.speculate import Prompt, Rules, decode
 from gravityocr_models.tokenizer import Tokenizer
@@ -65,5 +68,10 @@ def test_rows_agree_and_count_what_a_hook_counts(model: OcrModel) -> None:
     assert [row.way for row in rows] == ["plain", "two-forward", "fused", "two-forward", "fused", "transformers"]
     assert {row.same_as_plain for row in rows} == {3}
     assert {row.tokens for row in rows} == {rows[0].tokens}
+    read = [replace(prompt, reading=Reading("as read", tokenizer, 1)) for prompt in prompts]
+    *_, bare, peer = rows_of(engine, read, [2], [], peer=True)
+    assert (bare.way, peer.way) == (BARE, PEER)
+    assert bare.tokens == peer.tokens == rows[0].tokens, "neither knows what was read"
+    assert peer.same_as_plain == 3
     assert calls > total, "the hook also saw each row's warming up"
     assert rows[0].batch_forwards < rows[0].forwards == rows[0].tokens

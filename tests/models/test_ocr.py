@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import GlmOcrConfig, GlmOcrForConditionalGeneration
 
 from gravityocr_models.config import OcrConfig
-from gravityocr_models.ocr import ConvStem, OcrModel, image_positions
+from gravityocr_models.ocr import ConvStem, OcrModel, RMSNorm, image_positions
 from gravityocr_models.records import Rounds
 from gravityocr_models.speculate import Prompt, Rules, decode, decode_plain
 from tiny import tiny_config, tiny_model
@@ -99,6 +99,17 @@ def test_laid_out_weights_are_the_same_weights() -> None:
     laid_out.load_state_dict(tiny_model(3).state_dict())
     expected = tiny_model(3).decode(embeds, positions, causal)
     torch.testing.assert_close(laid_out.decode(embeds, positions, causal), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_norms_are_the_same_with_and_without_gradients(dtype: torch.dtype) -> None:
+    norm = RMSNorm(8, 1e-5).to(dtype)
+    torch.nn.init.normal_(norm.weight)
+    for x in (torch.randn(2, 3, 8, dtype=dtype), torch.randn(2, 8, 3, dtype=dtype).transpose(1, 2) / 100):
+        with torch.no_grad():
+            without = norm(x)
+        assert without.dtype == dtype
+        torch.testing.assert_close(without, norm(x).detach())
 
 
 def test_stem_sees_across_patch_borders() -> None:

@@ -64,7 +64,7 @@ def test_numbers_and_letters_of_a_word_are_no_formula() -> None:
 def test_a_place_is_kept_over_wrong_missing_and_surplus_letters(read: str, rest: str) -> None:
     source = "the quick brown fox"
     for cut in (0, 1, len(read) // 2, len(read)):
-        assert source[Place.start(source).after(read[:cut]).after(read[cut:]).at :] == rest
+        assert source[Place(source).after(read[:cut]).after(read[cut:]).at :] == rest
 
 
 def test_a_reading_goes_on_behind_what_was_committed() -> None:
