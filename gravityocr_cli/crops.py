@@ -18,7 +18,8 @@ from PIL import Image
 from gravityocr_cli.document import Box, Kind, Line, Page, Region
 from gravityocr_cli.inkcut import ink_of, runs
 from gravityocr_cli.inklines import lines_in
-from gravityocr_cli.textlayer import CONTRAST, draft_of, rows_of
+from gravityocr_cli.mathlayout import latex_of
+from gravityocr_cli.textlayer import CONTRAST, contrast_of, draft_of, font_of, rows_of
 from gravityocr_models.records import Crop, Task
 
 LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
@@ -51,8 +52,8 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
     ink = ink_of(pixels)
     as_rows = is_read_as_rows(region, trust_layer)
     task = Task.TEXT if as_rows else _TASKS.get(region.kind, Task.TEXT)
-    if task is not Task.TEXT:  # an answer in markup is no copy of the layer's lines: no draft
-        return (Crop(_fitted(pixels, limits), task),)
+    if task is not Task.TEXT:
+        return (Crop(_fitted(pixels, limits), task, _formula_in(page, region) or None, (page.number, region.order)),)
     scale = page.dpi / 72
     strips = _strips_by_rows(region.lines, ink, scale, top, limits) if region.lines else _strips_by_ink(ink, limits)
     crops = []
@@ -62,8 +63,25 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
             shown = _fitted(_trimmed(pixels[rows], ink[rows]), limits)
             if limits.max_lines == 1:
                 shown = _line_sized(shown)
-            crops.append(Crop(shown, task, draft_of(strip.lines), (page.number, region.order)))
+            font = font_of(strip.lines)
+            key = (page.number, font) if font else None
+            crops.append(Crop(shown, task, draft_of(strip.lines), (page.number, region.order), key))
     return tuple(crops)
+
+
+def _formula_in(page: Page, region: Region) -> str:
+    """LaTeX of a displayed formula as it is painted; "" where that doesn't tell."""
+    if region.kind is not Kind.FORMULA:
+        return ""
+    box, own = region.box, region.lines
+    others = [line.box for line in page.lines if line not in own and box.overlaps(line.box)]
+    signs = [sign for sign in page.signs if box.holds(sign.box)]
+    signs = [
+        sign
+        for sign in signs
+        if any(line.box.holds(sign.box) for line in own) or not any(other.holds(sign.box) for other in others)
+    ]
+    return latex_of(signs, [bar for bar in page.bars if box.holds(bar)])
 
 
 def is_read_as_rows(region: Region, trust_layer: bool) -> bool:
@@ -88,7 +106,7 @@ def png_of(page: Page, region: Region) -> bytes | None:
 
 def _is_blank(pixels: NDArray[np.uint8]) -> bool:
     """Whether nothing stands out, by the measure that a line of text must pass to be called visible."""
-    return not pixels.size or int(np.max(np.ptp(pixels.reshape(-1, 3), axis=0))) < CONTRAST
+    return contrast_of(pixels) < CONTRAST
 
 
 def _cut_out(page: Page, box: Box) -> tuple[NDArray[np.uint8], int]:

@@ -49,6 +49,15 @@ class Box:
     def height(self) -> float:
         return self.y1 - self.y0
 
+    def overlaps(self, other: "Box") -> bool:
+        """Whether they share an area."""
+        return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
+
+    def holds(self, other: "Box") -> bool:
+        """Whether the other's middle lies inside."""
+        x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
+        return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
+
 
 @dataclass(frozen=True)
 class Style:
@@ -93,7 +102,8 @@ class Tick:
 class Line:
     """One painted line of the text layer. text: as painted, without a line break. size: font size in points.
 
-    spans: the same text by style; empty where all of it is plain.
+    spans: the same text by style; empty where all of it is plain. font: what most of it is set in, as the file names
+    it; "" where that says nothing about what is seen.
     """
 
     box: Box
@@ -102,11 +112,30 @@ class Line:
     bold: bool = False
     mono: bool = False
     spans: tuple[Span, ...] = ()
+    font: str = ""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A painted sign of a formula. text: one character, U+FFFD where unknown. box: of its ink.
+
+    origin: x, and y of its baseline. size: of its font in points. alphabet: LaTeX's command for the alphabet that a
+        letter is set in, or "".
+    """
+
+    text: str
+    box: Box
+    origin: tuple[float, float]
+    size: float
+    alphabet: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """One rasterised page. number: from 1. pixels: uint8 [H, W, 3], RGB, at `dpi`. lines: painted, visible text."""
+    """One rasterised page. number: from 1. pixels: uint8 [H, W, 3], RGB, at `dpi`. lines: painted, visible text.
+
+    signs, bars: what formulas are painted with, signs and thin level rules; empty where none was found.
+    """
 
     number: int
     width: float
@@ -114,6 +143,8 @@ class Page:
     dpi: float
     pixels: NDArray[np.uint8]
     lines: tuple[Line, ...] = ()
+    signs: tuple[Sign, ...] = ()
+    bars: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from gravityocr_cli.document import Box, Kind, Line, Page, Region
 from gravityocr_cli.headings import depth_of, size_of
+from gravityocr_cli.inlinemath import is_formula
 from gravityocr_cli.lists import LEADERS
 from gravityocr_cli.textlayer import rows_of
 
@@ -88,6 +89,8 @@ def _settled(region: Region, regions: Sequence[Region], page: Page, body: float)
         kind = Kind.CODE
     elif kind is Kind.TABLE and _has_leaders(region):
         kind = Kind.LIST
+    elif kind is Kind.TEXT and page.signs and is_formula(text):
+        kind = Kind.FORMULA
     elif kind in (Kind.TEXT, Kind.HEADING, Kind.TITLE) and _CAPTION.match(text) and len(rows_of(region.lines)) <= 4:
         kind = Kind.CAPTION
     elif _may_be_heading(kind, text) and _is_heading(region, text, page, body):

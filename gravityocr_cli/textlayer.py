@@ -96,6 +96,14 @@ def draft_of(lines: Sequence[Line]) -> str | None:
     return None if not text or UNSOUND in text else text
 
 
+def font_of(lines: Sequence[Line]) -> str:
+    """The font that most of a region's lines is set in; "" where it is unknown."""
+    fonts = Counter[str]()
+    for line in lines:
+        fonts[line.font] += len(line.text)
+    return max(fonts, key=lambda font: fonts[font], default="")
+
+
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
     """Lines grouped into painted rows, top to bottom, each from left to right."""
     lines = list(lines)
@@ -139,11 +147,13 @@ def _line_of(raw_line: dict[str, Any], hidden: bool, links: Sequence[Link]) -> L
         return None
     # Blanks before the first letter are indent; those after the last are part of what was set, and keep cells together.
     box = _hull((char["bbox"][0], span["bbox"][2], span["bbox"][1], span["bbox"][3]) for char, span in letters)
-    sizes, bold, mono = Counter[float](), 0, 0
-    for _, span in letters:
-        sizes[round(span["size"], 1)] += 1
-        bold += _is_bold(span)
-        mono += _is_mono(span)
+    sizes, fonts, bold, mono = Counter[float](), Counter[str](), 0, 0
+    for span in seen:
+        count = sum(not char["c"].isspace() for char in span["chars"])
+        sizes[round(span["size"], 1)] += count
+        fonts[span["font"]] += count
+        bold += count * _is_bold(span)
+        mono += count * _is_mono(span)
     size, _ = sizes.most_common(1)[0]
     first = round(letters[0][1]["size"], 1)
     if len(letters) <= _SYMBOL and 0.5 * first < size < 0.85 * first:
@@ -155,7 +165,8 @@ def _line_of(raw_line: dict[str, Any], hidden: bool, links: Sequence[Link]) -> L
     if not text:
         return None
     styled = spans if any(span.style != PLAIN for span in spans) else ()
-    return Line(box, text, size, 2 * bold > sizes.total(), 5 * mono > 4 * sizes.total(), styled)
+    font, _ = fonts.most_common(1)[0]
+    return Line(box, text, size, 2 * bold > sizes.total(), 5 * mono > 4 * sizes.total(), styled, font)
 
 
 def _without_made_up_blanks(seen: Sequence[dict[str, Any]], size: float) -> list[dict[str, Any]]:
@@ -221,18 +232,23 @@ def _style_of(span: dict[str, Any], size: float, baseline: float | None) -> Styl
     if baseline is not None and span["size"] < 0.85 * size:
         lift = (baseline - span["origin"][1]) / size
         script = 1 if lift > 0.15 else -1 if lift < -0.08 else 0
-    if _MATH_FONT.search(span["font"]):
+    if _MATH_FONT.search(_name(span)):
         return Style(script=script)
-    italic = bool(span["flags"] & _ITALIC or _ITALIC_NAME.search(span["font"]))
+    italic = bool(span["flags"] & _ITALIC or _ITALIC_NAME.search(_name(span)))
     return Style(_is_bold(span), italic, _is_mono(span), script)
 
 
 def _is_bold(span: dict[str, Any]) -> bool:
-    return bool(span["flags"] & _BOLD or _BOLD_NAME.search(span["font"]))
+    return bool(span["flags"] & _BOLD or _BOLD_NAME.search(_name(span)))
 
 
 def _is_mono(span: dict[str, Any]) -> bool:
-    return bool(span["flags"] & _MONO or _MONO_NAME.search(span["font"]))
+    return bool(span["flags"] & _MONO or _MONO_NAME.search(_name(span)))
+
+
+def _name(span: dict[str, Any]) -> str:
+    """The font's name without the letters and the plus that tell one subset of it from another."""
+    return str(span["font"]).rpartition("+")[2]
 
 
 def _target(box: Corners, links: Sequence[Link]) -> str:
@@ -310,5 +326,12 @@ def _has_contrast(box: Box, pixels: NDArray[np.uint8], dpi: float) -> bool:
     inset = box.height * 0.15  # neighbours' ascenders and rules under the line are not this line's ink
     x0, x1 = max(0, int(box.x0 * scale)), min(width, int(box.x1 * scale) + 1)
     y0, y1 = max(0, int((box.y0 + inset) * scale)), min(height, int((box.y1 - inset) * scale) + 1)
-    patch = pixels[y0:y1, x0:x1]
-    return patch.size > 0 and int(np.max(np.ptp(patch.reshape(-1, 3), axis=0))) >= CONTRAST
+    return contrast_of(pixels[y0:y1, x0:x1]) >= CONTRAST
+
+
+def contrast_of(pixels: NDArray[np.uint8]) -> int:
+    """The most that any of the colours varies by; row by row first, which is how pixels lie in memory."""
+    if not pixels.size:
+        return 0
+    highest, lowest = pixels.max(axis=0).max(axis=0), pixels.min(axis=0).min(axis=0)
+    return int((highest - lowest).max())

@@ -9,7 +9,7 @@ batched with (up to rounding), and the order of the answers is that of the crops
 
 import ctypes
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,37 +24,20 @@ from gravityocr_models.family import Conventions, read_conventions
 from gravityocr_models.formulas import display_latex
 from gravityocr_models.glyphs import named
 from gravityocr_models.image import levelled, normalise, stack
+from gravityocr_models.metrics import signs_alike
 from gravityocr_models.ocr import sequence_positions
 from gravityocr_models.reading import Reading, spell_line
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.rounds import Runner
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
+from gravityocr_models.verdict import Verdict, judge, regions_of
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
-VISION_PIXELS = 1_500_000  # of one forward of the encoder: bounds its memory, and stays in the caches
-DOUBT = 0.3
+# Of one forward of the encoder: bounds its memory, and keeps what a CPU computes in its caches.
+VISION_PIXELS = {"cpu": 120_000, "cuda": 1_500_000}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+FORMULA_ALIKE = 0.2  # share of letters: true layers have more, other formulas' less (docs/journal.md)
 LEAST_LIMIT = 48  # tokens that even the smallest crop may have
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How many of a layer's tokens the model would have written itself, given the pixels."""
-
-    agreed: int
-    tokens: int
-
-    @property
-    def share(self) -> float:
-        return self.agreed / self.tokens
-
-    def holds(self, keep_above: float) -> bool:
-        """Whether the layer is kept: by the share agreed with, the benefit of the doubt where there are few tokens.
-
-        This is the likelihood ratio of true against lying layers: linear in both counts, `keep_above` where the two are
-        equally likely, DOUBT the odds that a sound-looking layer is true, told in tokens.
-        """
-        return self.agreed + DOUBT >= keep_above * self.tokens
 
 
 @dataclass(frozen=True)
@@ -132,36 +115,47 @@ class Engine:
         """
         rounds = rounds or (Rounds.READING if self.reads_glyphs else Rounds.FUSED)
         foreign = self._foreign(crops) if layer is LayerUse.AUTO else set()
-        seen = [place for place in range(len(crops)) if place not in foreign]
-        prompts = dict(zip(seen, self.prompts([crops[place] for place in seen], layer), strict=True))
-        verdicts = self._verdicts(crops, prompts) if layer is LayerUse.AUTO else {}
+        seen, verdicts = self._judged(crops, foreign) if layer is LayerUse.AUTO else ({}, {})
         shares = {place: verdict.share for place, verdict in verdicts.items()}
-        kept = {place for place, verdict in verdicts.items() if verdict.holds(self.conventions.keep_above)}
+        kept = foreign.union(place for place, each in verdicts.items() if each.holds(self.conventions.keep_above))
+        left = [place for place in range(len(crops)) if place not in kept and place not in seen]
+        prompts = seen | dict(zip(left, self.prompts([crops[place] for place in left], layer), strict=True))
         unread = by_length({place: prompt for place, prompt in prompts.items() if place not in kept})
         found = decode(
             self.checkpoint.model, list(unread.values()), self.rules(rounds, block), self.slots, self._runner
         )
         read = dict(zip(unread, found, strict=True))
         return [
-            self._decoded(read[place], shares.get(place)) if place in read else self._kept(crop, shares.get(place))
+            self._decoded(read[place], shares.get(place))
+            if place in read
+            else self._kept(crop, shares.get(place), place in seen)
             for place, crop in enumerate(crops)
         ]
 
-    def verdicts(self, crops: Sequence[Crop]) -> dict[int, "Verdict"]:
-        """By place, for crops with a draft that can be judged: what the model says of their region's drafts."""
-        foreign = self._foreign(crops)
-        judged = [place for place, crop in enumerate(crops) if crop.draft and place not in foreign]
-        prompts = self.prompts([crops[place] for place in judged], LayerUse.DRAFT)
-        return self._verdicts(crops, dict(zip(judged, prompts, strict=True)))
+    def _judged(self, crops: Sequence[Crop], foreign: set[int]) -> tuple[dict[int, Prompt], dict[int, Verdict]]:
+        """By place: prompts of those that were read to judge layers, and the verdict on the layer of their region."""
+        prompts: dict[int, Prompt] = {}
 
-    def _verdicts(self, crops: Sequence[Crop], prompts: Mapping[int, Prompt]) -> dict[int, "Verdict"]:
-        drafted = by_length({place: prompt for place, prompt in prompts.items() if prompt.layer})
-        agreed = dict(zip(drafted, agreements(self.checkpoint.model, list(drafted.values())), strict=True))
-        verdicts: dict[int, Verdict] = {}
-        for places in regions_of(crops, agreed):
-            tokens = sum(len(drafted[place].layer) for place in places)
-            verdicts |= dict.fromkeys(places, Verdict(sum(agreed[place] for place in places), tokens))
-        return verdicts
+        def read(places: list[int]) -> dict[int, Verdict]:
+            seen = self.prompts([crops[place] for place in places], LayerUse.DRAFT)
+            some = by_length(dict(zip(places, seen, strict=True)))
+            prompts.update(some)
+            signs = {place: self._formula_verdict(crops[place], prompt) for place, prompt in some.items()}
+            by_sign = {place: verdict for place, verdict in signs.items() if verdict}
+            by_token = [place for place in some if place not in by_sign]
+            agreed = agreements(self.checkpoint.model, [some[place] for place in by_token])
+            counted = zip(by_token, agreed, strict=True)
+            return by_sign | {place: Verdict(count, len(some[place].layer)) for place, count in counted}
+
+        drafted = [place for place, crop in enumerate(crops) if crop.draft and place not in foreign]
+        return prompts, judge(crops, drafted, self.conventions.keep_above, read)
+
+    def _formula_verdict(self, crop: Crop, prompt: Prompt) -> Verdict | None:
+        """On the layer of a formula that the encoder reads: its signs are compared, not where it puts the braces."""
+        if crop.task is not Task.FORMULA or prompt.reading is None:
+            return None
+        share, tokens = signs_alike(crop.draft or "", prompt.reading.line), len(prompt.layer)
+        return Verdict(round(share * tokens) if share >= FORMULA_ALIKE else 0, tokens)
 
     def _foreign(self, crops: Sequence[Crop]) -> set[int]:
         """Places of crops whose region's layer is in a script that the model has not learned."""
@@ -200,7 +194,8 @@ class Engine:
         shapes = [image.shape for image in images]
         for shape in dict.fromkeys(shapes):
             alike = [place for place, other in enumerate(shapes) if other == shape]
-            most = max(1, VISION_PIXELS // (shape[1] * shape[2]))
+            pixels = VISION_PIXELS.get(model.device.type, VISION_PIXELS["cpu"])
+            most = max(1, pixels // (shape[1] * shape[2]))
             for members in (alike[start : start + most] for start in range(0, len(alike), most)):
                 tokens = model.see(stack([images[place] for place in members], model.device, model.dtype))
                 seen |= dict(zip(members, tokens, strict=True))
@@ -237,11 +232,11 @@ class Engine:
         read = display_latex(glyphs) if crop.task is Task.FORMULA else spell_line(glyphs)
         return Reading(read, self.checkpoint.tokenizer, min(self.conventions.ends)) if read else None
 
-    def _kept(self, crop: Crop, share: float | None) -> Decoded:
-        """The answer that is the layer itself: one forward committed all of it, or none was asked."""
+    def _kept(self, crop: Crop, share: float | None, seen: bool) -> Decoded:
+        """The answer that is the layer itself: one forward committed all of it, or others stood for it."""
         draft = crop.draft or ""
         ids = tuple(self.checkpoint.tokenizer.encode(draft))
-        committed = () if share is None else (len(ids) + 1,)
+        committed = (len(ids) + 1,) if seen else ()
         return Decoded(draft, ids, committed, share or 0.0, share, kept_layer=True)
 
     def _decoded(self, answer: Answer, agreement: float | None) -> Decoded:
@@ -261,23 +256,16 @@ def by_length(prompts: Mapping[int, Prompt]) -> dict[int, Prompt]:
     return dict(sorted(prompts.items(), key=lambda item: (-len(item[1].embeds) - len(item[1].layer), item[0])))
 
 
-def regions_of(crops: Sequence[Crop], places: Iterable[int]) -> list[list[int]]:
-    """The places grouped by region; a crop without one is alone."""
-    regions: dict[object, list[int]] = {}
-    for place in places:
-        regions.setdefault(crops[place].region or place, []).append(place)
-    return list(regions.values())
-
-
 def _bound_heap() -> None:
     """Have large tensors given back when they are freed (glibc): left alone, its heap grows with every larger page.
 
-    Measured over 20 pages: resident memory of page 20 against page 5 is 1.13 without and 1.07 with.
+    Measured over 20 pages: resident memory of page 20 against page 5 is 1.13 without and 1.07 with. What one forward
+    frees is kept for the next: to fetch its pages anew took up to a third of the time.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        for parameter in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
-            mallopt(parameter, 4 << 20)
+        mallopt(M_MMAP_THRESHOLD, 4 << 20)
+        mallopt(M_TRIM_THRESHOLD, 64 << 20)
 
 
 def _best_device() -> str:

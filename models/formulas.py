@@ -42,7 +42,7 @@ ACCENTS = {
 }  # fmt: skip
 """LaTeX of an accent -> the sign that names it, before its letter."""
 _ACCENT_OF = {sign: command for command, sign in ACCENTS.items()}
-_COMMANDS = {sign: command for command, sign in SIGNS.items()} | {sign: f"\\{sign}" for sign in "{}%#&_"} | {"′": "'"}
+COMMANDS = {sign: command for command, sign in SIGNS.items()} | {sign: f"\\{sign}" for sign in "{}%#&_"} | {"′": "'"}
 _OPERATORS = frozenset("∑∏∐⋃⋂⨁⨂⋀⋁∫∮")
 _LIMITS_BEFORE = 2  # columns that a limit, centred on its operator, may begin before it
 _FUNCTION = re.compile(rf"(?<![A-Za-z\\])({'|'.join(sorted(FUNCTIONS, key=len, reverse=True))})(?![a-z]{{2}})")
@@ -71,9 +71,12 @@ def _lines(glyphs: Sequence[Named]) -> list[list[Named]]:
 def latex(glyphs: Sequence[Named]) -> str:
     """The formula that the glyphs of a line, from left to right, are."""
     text = r"\quad ".join(_spelled(_limits_behind(stretch)) for stretch in _stretches(glyphs))
-    text = _FUNCTION.sub(r"\\\1 ", text)
-    text = _DOTS.sub(lambda dots: r"\ldots " if dots[0] == "..." else r"\cdots ", text)
-    return re.sub(r" (?![A-Za-z])", "", text)
+    return re.sub(r" (?![A-Za-z])", "", with_dots(_FUNCTION.sub(r"\\\1 ", text)))
+
+
+def with_dots(text: str) -> str:
+    """LaTeX with ellipses for three dots in a row."""
+    return _DOTS.sub(lambda dots: r"\ldots " if dots[0] == "..." else r"\cdots ", text)
 
 
 def _stretches(glyphs: Sequence[Named]) -> list[list[Named]]:
@@ -130,7 +133,7 @@ def _spelled(glyphs: Sequence[Named]) -> str:
             part = f"{_ACCENT_OF[run[0].sign]}{{{_spelled(run[1:])}}}"
         else:
             run = glyphs[at : at + 1]
-            part = _COMMANDS.get(run[0].sign, run[0].sign)
+            part = COMMANDS.get(run[0].sign, run[0].sign)
         run_in = parts and re.search(r"\\[A-Za-z]+\Z", parts[-1]) and part[:1].isalpha()
         parts.append(" " * bool(run_in) + part)
         at += len(run)

@@ -77,6 +77,7 @@ SYNONYMS = {
 }
 SYNONYMS |= {sign: command for command, sign in SYMBOLS.items()}
 
+_INFIX = {r"\over": r"\frac", r"\choose": r"\binom"}
 # Said to the typesetter, not to the reader: spaces, sizes, upright text, style.
 _SILENT = set(
     r"\, \; \: \! \> \  \quad \qquad \enspace \thinspace \thinmuskip ~ & \\ \left \right \middle \limits \nolimits "
@@ -91,6 +92,10 @@ _ALIGNMENT = re.compile(
     r"\\(?:begin|end)\s*\{(?:equation|align|aligned|alignat|alignedat|split|gather|gathered|multline|eqnarray|"
     r"displaymath|math|flalign)\*?\}(?:\{\d+\})?"
 )
+_FENCED = {"p": "()", "b": "[]", "B": (r"\{", r"\}"), "v": "||", "V": (r"\Vert ", r"\Vert ")}
+_MATRIX = re.compile(
+    r"\\(begin|end)\s*\{([pbBvV])matrix\*?\}|\\(begin|end)\s*\{(?:array|cases|dcases)\}(?:\s*\{[^{}]*\})?"
+)
 _PRIMES = re.compile("['′]+")
 _TOKEN = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\operatorname\*|\\[A-Za-z]+|\\[^A-Za-z]|\S")
 
@@ -98,16 +103,45 @@ _TOKEN = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\operatorname\*|\\[A-Za-z]+|
 def tokens(formula: str) -> tuple[str, ...]:
     """The formula as LaTeX tokens without what doesn't print.
 
-    Spaces, sizes of delimiters, upright-text commands, labels, alignment marks and braces go; synonyms and Unicode
-    signs get one spelling; of a sub- and a superscript the subscript comes first.
+    Spaces, sizes of delimiters, upright-text commands, labels, alignment marks and braces go; synonyms, Unicode signs,
+    matrices and TeX's own fractions get one spelling; of a sub- and a superscript the subscript comes first.
     """
     formula = _ALIGNMENT.sub(" ", _WITH_ARGUMENT.sub(" ", _NULL_DELIMITER.sub(" ", formula)))
+    formula = _MATRIX.sub(_bare_matrix, formula)
     formula = _PRIMES.sub(lambda primes: "^{" + r"\prime " * len(primes[0]) + "}", formula)
     spelled: list[str] = []
-    for token in _TOKEN.findall(formula):
+    for token in _commands_first(_TOKEN.findall(formula)):
         if token not in _SILENT:
             spelled.append(SYNONYMS.get(token, re.sub(r"\s", "", token)))
     return tuple(token for token in _subscript_first(spelled) if token not in "{}")
+
+
+def _bare_matrix(edge: re.Match[str]) -> str:
+    """`\\begin{pmatrix}`, `\\begin{array}{cc}` and `\\begin{cases}` as what they print: delimiters around a matrix."""
+    side = edge[1] or edge[3]
+    matrix = rf"\{side}{{matrix}}"
+    if edge[2]:
+        first, last = _FENCED[edge[2]]
+        return first + matrix if side == "begin" else matrix + last
+    return (r"\{" if "cases" in edge[0] and side == "begin" else "") + matrix
+
+
+def _commands_first(tokens: Sequence[str]) -> list[str]:
+    """`a \\over b` as `\\frac a b`: the command goes to where its group begins."""
+    out: list[str] = []
+    starts = [0]
+    for token in tokens:
+        if token in _INFIX:
+            out.insert(starts[-1], _INFIX[token])
+            continue
+        out.append(token)
+        if token in ("{", r"\left") or token.startswith(r"\begin"):
+            starts.append(len(out) + (token == r"\left"))  # whose delimiter follows
+        elif (token in ("}", r"\right") or token.startswith(r"\end")) and len(starts) > 1:
+            starts.pop()
+        elif token in ("&", r"\\"):
+            starts[-1] = len(out)
+    return out
 
 
 def _subscript_first(spelled: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gravityocr_models.folding import ANY_MATH, WORD, fold_text, without_code
-from gravityocr_models.latex import tokens
+from gravityocr_models.latex import to_unicode, tokens
 from gravityocr_models.sequences import best_pairs, bleu4, f1, order_distance, similarity
 from gravityocr_models.teds import TableScore, table_score, tables_of, teds
 
@@ -26,6 +26,7 @@ __all__ = [
     "heading_f1",
     "headings_of",
     "order_distance",
+    "signs_alike",
     "similarity",
     "table_score",
     "tables_of",
@@ -61,6 +62,13 @@ def heading_f1(pred: str, truth: Sequence[str]) -> float:
     ours = headings_of(pred)
     alike = [[float(text_similarity(a, b) >= HEADING_ALIKE) for a in ours] for b in truth]
     return f1(sum(best_pairs(alike)), len(ours), len(truth))
+
+
+def signs_alike(one: str, other: str) -> float:
+    """`similarity` of two formulas' letters and digits, wherever they stand; of all signs where one has none."""
+    signs = [[sign for sign in to_unicode(formula) if not sign.isspace()] for formula in (one, other)]
+    letters = [[sign for sign in each if sign.isalnum()] for each in signs]
+    return similarity(*(letters if all(letters) else signs))
 
 
 def formula_similarity(pred: str, truth: str) -> float:

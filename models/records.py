@@ -47,12 +47,15 @@ class Crop:
     pixels: uint8 [H, W, 3], RGB, at the dpi that the model was trained for (`Engine.dpi`).
     draft: the crop's painted text with line breaks as painted, or None where the page has none.
     region: crops with the same key are parts of one region; their text layers are judged together. None: alone.
+    font: key of the font that the draft is set in, on its page: where some crops' layer is true, that of the others in
+        the same font is. None: unknown.
     """
 
     pixels: NDArray[np.uint8]
     task: Task = Task.TEXT
     draft: str | None = None
     region: tuple[int, int] | None = None
+    font: tuple[int, str] | None = None
 
     def __post_init__(self) -> None:
         if self.pixels.dtype != np.uint8 or self.pixels.ndim != 3 or self.pixels.shape[2] != 3:

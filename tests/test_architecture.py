@@ -20,7 +20,7 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 MODELS_ROWS = (
     {"config", "store"},
     {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs"},
-    {"folding", "formulas"},
+    {"folding", "formulas", "verdict"},
     {"teds", "reading"},
     {"metrics", "ocr", "layout", "family"},
     {"weights", "drafters", "rounds"},
@@ -94,9 +94,9 @@ def test_only_models_see_tensors(package: str, module: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize(("package", "module", "path"), ALL)
-def test_only_pdf_py_and_training_know_pymupdf(package: str, module: str, path: Path) -> None:
+def test_few_know_pymupdf(package: str, module: str, path: Path) -> None:
     used = {name.split(".")[0] for name in imports(path, package, module)} & {"pymupdf", "fitz"}
-    assert not used or (package, module) == (CLI, "pdf") or (package == MODELS and module.startswith("train."))
+    assert not used or module in ("pdf", "painted") or (package == MODELS and module.startswith("train."))
 
 
 @pytest.mark.parametrize(("package", "module", "path"), ALL)

@@ -56,6 +56,15 @@ def test_strips_are_cut_at_white_and_lose_nothing(with_lines: bool) -> None:
         assert all(crop.draft is None for crop in crops)
 
 
+def test_a_crop_knows_the_font_that_most_of_it_is_set_in() -> None:
+    page, region = page_with(12)
+    fonts = ["A+Roman"] * 7 + ["B+Italic"] * 4 + [""]
+    lines = tuple(replace(line, font=font) for line, font in zip(region.lines, fonts, strict=True))
+    crops = crops_of(page, replace(region, lines=lines), replace(LIMITS, max_lines=4), True)
+    assert [crop.font for crop in crops] == [(1, "A+Roman"), (1, "A+Roman"), (1, "B+Italic")]
+    assert crops_of(page, region, LIMITS, True)[0].font is None
+
+
 def test_an_unsound_line_is_read_alone() -> None:
     page, region = page_with(5)
     lines = list(region.lines)

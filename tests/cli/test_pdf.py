@@ -26,6 +26,23 @@ def words(page: Any) -> None:
     page.draw_rect((300, 300, 400, 600), fill=(1, 0, 0))
 
 
+def test_the_layout_analysis_does_not_look_for_cells(make_pdf: MakePdf) -> None:
+    """Which would be a third of its time, for nothing."""
+
+    def table(page: Any) -> None:
+        for row in range(8):
+            for column in range(4):
+                page.draw_rect((100 + 80 * column, 100 + 20 * row, 180 + 80 * column, 120 + 20 * row))
+                page.insert_text((105 + 80 * column, 115 + 20 * row), f"{row * 37} {column}", fontsize=10)
+
+    with pymupdf.open(make_pdf(table)) as document:
+        page = document[0]
+        page.get_layout(return_raw=True)
+    groups = page.layout_information
+    assert "table" in [group["class_name"] for group in groups]
+    assert not any("table_grid" in group for group in groups)
+
+
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
 @pytest.mark.parametrize("cropped", [False, True])
 def test_boxes_lie_on_the_pixels_of_their_text(make_pdf: MakePdf, rotation: int, cropped: bool) -> None:

@@ -68,7 +68,20 @@ def test_a_hidden_layer_over_a_scan_is_kept(make_pdf: MakePdf) -> None:
         page.insert_image(page.rect, pixmap=image)
         page.insert_text((72, 100), "Scanned words", fontsize=14, render_mode=3)
 
-    assert [line.text for line in lines_on(make_pdf(paint))] == ["Scanned words"]
+    (line,) = lines_on(make_pdf(paint))
+    assert line.text == "Scanned words"
+    assert line.font == "", "its fonts say nothing about the picture"
+
+
+def test_a_line_names_the_subset_that_it_is_set_in(tmp_path: Path) -> None:
+    """Each subset has a ToUnicode table of its own; the letters of its name say nothing about how it looks."""
+    document = pymupdf.open()
+    font = "<</Type/Font/Subtype/Type1/BaseFont/XDEMIX+Helvetica>>"
+    raw_page(document, b"BT /F1 12 Tf 72 700 Td (subset) Tj ET", font)
+    document.save(tmp_path / "subset.pdf")
+    (line,) = lines_on(tmp_path / "subset.pdf")
+    assert line.font == "XDEMIX+Helvetica"
+    assert not line.bold
 
 
 def test_fonts_and_ligatures(make_pdf: MakePdf) -> None:

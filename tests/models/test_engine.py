@@ -8,12 +8,14 @@ import pytest
 import torch
 
 from gravityocr_models.config import DraftConfig
-from gravityocr_models.engine import LEAST_LIMIT, Engine, Verdict
+from gravityocr_models.engine import LEAST_LIMIT, Engine
 from gravityocr_models.family import nano_conventions
 from gravityocr_models.ocr import OcrModel
+from gravityocr_models.reading import Reading
 from gravityocr_models.records import Crop, LayerUse, Rounds, Task
 from gravityocr_models.speculate import Prompt, agreements
 from gravityocr_models.tokenizer import Tokenizer
+from gravityocr_models.verdict import Verdict
 from gravityocr_models.weights import NANO, Checkpoint
 from tiny import small_nano
 
@@ -85,12 +87,24 @@ def test_a_layer_is_kept_if_the_model_agrees(engine: Engine, monkeypatch: pytest
         assert answer.text == (draft if answer.kept_layer else plain.text)
 
 
-@pytest.mark.parametrize(
-    ("agreed", "tokens", "holds"),
-    [(8, 100, True), (7, 100, False), (1, 16, True), (1, 17, False), (0, 3, True), (0, 4, False)],
-)
-def test_few_tokens_have_the_benefit_of_the_doubt(agreed: int, tokens: int, holds: bool) -> None:
-    assert Verdict(agreed, tokens).holds(0.08) == holds
+def test_lines_that_agree_stand_for_the_others(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept without being read took no forward, and says how the lines that were read agreed."""
+    monkeypatch.setattr("gravityocr_models.engine.agreements", lambda _, prompts: [len(p.layer) for p in prompts])
+    some = [replace(crop, draft="a line of letters like all", region=(1, 0), font=(1, "A")) for crop in crops(9)]
+    answers = engine.read(some)
+    assert sorted(answer.forwards for answer in answers) == [0] * 6 + [1] * 3
+    assert all(answer.kept_layer and answer.agreement == 1 for answer in answers)
+
+
+def test_a_formulas_layer_is_judged_by_its_signs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the encoder reads the formula; braces in other places are no lie."""
+    reading = Reading(r"\frac{abcd}{efgh}+i", engine.checkpoint.tokenizer, 0)
+    monkeypatch.setattr(Engine, "_reading", lambda *_: reading)
+    drafts = ["abcdefgh+i", "jklmnopq+r"]
+    some = [replace(crop, task=Task.FORMULA, draft=draft) for crop, draft in zip(crops(2), drafts, strict=True)]
+    true, false = engine.read(some)
+    assert (true.kept_layer, true.text, true.agreement) == (True, drafts[0], 1.0)
+    assert (false.kept_layer, false.agreement) == (False, 0.0)
 
 
 def test_a_layer_is_verified_in_one_forward(engine: Engine) -> None:

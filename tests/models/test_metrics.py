@@ -13,6 +13,7 @@ from gravityocr_models.metrics import (
     formulas_of,
     heading_f1,
     headings_of,
+    signs_alike,
     tables_of,
     text_similarity,
 )
@@ -71,6 +72,13 @@ def test_headings() -> None:
         (r"x \label{eq:one}", "x"),
         (r"\bigl[ a \biggr]", "[a]"),
         (r"{\cal Q}", r"\mathcal{Q}"),
+        (r"x = {i e \over 2} y \leftarrow z", r"x = \frac{ie}{2} y \leftarrow z"),
+        (r"a \over b", r"\frac{a}{b}"),
+        (r"\left( n+1 \over 2 \right)", r"\left( \frac{n+1}{2} \right)"),
+        (r"{n \choose k}", r"\binom{n}{k}"),
+        (r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}", r"\left(\begin{array}{cc} a & b \\ c & d \end{array}\right)"),
+        (r"\begin{cases} a \\ b \end{cases}", r"\left\{ \begin{array}{l} a \\ b \end{array} \right."),
+        (r"\begin{vmatrix} a \end{vmatrix}", r"| \begin{matrix} a \end{matrix} |"),
     ],
 )
 def test_spellings_of_one_formula(one: str, other: str) -> None:
@@ -84,6 +92,13 @@ def test_spellings_of_one_formula(one: str, other: str) -> None:
 )
 def test_different_formulas_stay_different(one: str, other: str) -> None:
     assert tokens(one) != tokens(other)
+
+
+def test_signs_of_formulas_are_compared_without_their_structure() -> None:
+    assert signs_alike(r"\frac{a+1}{b}=\alpha", r"a+\frac{1}{b}<\alpha") == 1
+    assert signs_alike(r"x_{i}^{2}", r"y_{i}^{2}") == pytest.approx(2 / 3)
+    assert signs_alike(r"+-", r"\pm") == 0
+    assert signs_alike("(a)", "(b)") == 0
 
 
 def test_formula_similarity_counts_tokens() -> None:

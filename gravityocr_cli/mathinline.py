@@ -1,0 +1,336 @@
+"""Mathematics within lines of text: the stretches of a painted line that are set in fonts of maths, as `$...$`.
+
+Works on the plain dictionaries that PyMuPDF's `get_text("rawdict")` returns, before they become lines: a stretch
+becomes one character, whose text is LaTeX. Only TeX's fonts tell what is maths; a word processor sets Greek letters and
+bullets in such fonts too.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from gravityocr_cli.document import Box, Sign
+from gravityocr_cli.inlinemath import is_math
+from gravityocr_cli.mathatoms import hull
+from gravityocr_cli.mathlayout import inline_latex
+from gravityocr_cli.textlayer import UNSOUND
+from gravityocr_models.latex import FUNCTIONS
+
+MATH_FONT = re.compile(
+    r"cmmi|cmmib|cmsy|cmbsy|cmex|msam|msbm|eu[fs][mb]\d|lmmath|newtxm|newpxm|txmi|txsy|txex|rsfs|mtmi|mtsy|"
+    r"math(?:italic|symbol|extension|design)",
+    re.IGNORECASE,
+)
+_BRIDGES = frozenset("()[]{}+=<>/|!:;,.0123456789−±×·′∞∈˜ˆ¯˙¨ˇ")
+_OPERATORS = frozenset("+=<>−±×·∈/:,;")
+_SLANT = 0.27  # of the size: less white before a bracket is the letter's slant
+_WHITE = 0.15  # of the size: as much beside maths is a blank, which MuPDF sees between letters alone
+_SMALL = 0.8  # of a line's size: what stands beside it and is smaller is its scripts
+_GROWN = frozenset("√∑∏∫()[]{}|‖⟨⟩")
+_MARKS = frozenset("•∙·∗*†‡§¶‖|⋆◦∘⟨⟩{}()[]")  # that fonts of maths lend to text
+_OPENING, _CLOSING = "([", ")]"
+_TURNED = dict(zip(_OPENING + _CLOSING, _CLOSING + _OPENING, strict=True))
+_ENDS = ".,;:"
+
+
+@dataclass(frozen=True)
+class _Glyph:
+    """A painted character of a line.
+
+    small: a script's. blank: whether one precedes. at: numbers of its span and of the character in it.
+    """
+
+    text: str
+    math: bool
+    bold: bool
+    small: bool
+    blank: bool
+    box: tuple[float, float, float, float]
+    at: tuple[int, int]
+
+    @property
+    def is_operator(self) -> bool:
+        return self.text in _OPERATORS or (self.math and self.text == ".") or unicodedata.category(self.text[0]) == "Sm"
+
+
+def has_maths(raw: dict[str, Any]) -> bool:
+    """Whether any span of the page is set in a font of maths."""
+    spans = (span for block in raw["blocks"] for line in block.get("lines", ()) for span in line["spans"])
+    return any(_is_math(span) for span in spans)
+
+
+def with_maths(raw: dict[str, Any], signs: Sequence[Sign], bars: Sequence[Box], but: Sequence[Box]) -> dict[str, Any]:
+    """The page with maths in its lines as LaTeX between dollars, outside the boxes `but`."""
+    rows = _Rows(signs)
+
+    def of_line(line: dict[str, Any]) -> dict[str, Any]:
+        x0, y0, x1, y1 = line["bbox"]
+        elsewhere = any(box.holds(Box(x0, y0, x1, y1)) for box in but)
+        return line if elsewhere or line["dir"][0] < 0.99 else _with_maths(line, rows, bars)
+
+    blocks = [
+        {**block, "lines": [of_line(line) for line in lines]} if lines is not None else block
+        for block, lines in zip(
+            raw["blocks"], _with_scripts([block.get("lines") for block in raw["blocks"]]), strict=True
+        )
+    ]
+    return {**raw, "blocks": blocks}
+
+
+def _with_scripts(blocks: Sequence[list[dict[str, Any]] | None]) -> list[list[dict[str, Any]] | None]:
+    """The lines of each block; scripts that MuPDF takes for lines of their own are put into the lines that they are of.
+
+    It does so where a letter has scripts on both sides, and with small fractions.
+    """
+    every = [line for lines in blocks for line in lines or ()]
+    hosts: dict[int, list[dict[str, Any]]] = {}
+    gone: set[int] = set()
+    for line in every:
+        host = _host(line, every) if _is_script(line) else None
+        if host is not None:
+            hosts.setdefault(id(host), []).append(line)
+            gone.add(id(line))
+    return [
+        lines and [_merged(line, hosts.get(id(line), ())) for line in lines if id(line) not in gone] for lines in blocks
+    ]
+
+
+def _is_script(line: dict[str, Any]) -> bool:
+    """Whether a line is nothing but maths."""
+    glyphs = list(_glyphs(line))
+    return 0 < len(glyphs) <= 12 and all(_belongs(glyphs, at) for at in range(len(glyphs)))
+
+
+def _host(line: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The line of text that a small one stands within."""
+    x0, y0, x1, y1 = line["bbox"]
+    size = max(span["size"] for span in line["spans"])
+    for other in others:
+        left, top, right, bottom = other["bbox"]
+        larger = max(span["size"] for span in other["spans"])
+        within = left <= x0 and x1 <= right + larger and top - 0.3 * larger < (y0 + y1) / 2 < bottom + 0.3 * larger
+        if other is not line and size < _SMALL * larger and within and any(_is_math(span) for span in other["spans"]):
+            return other
+    return None
+
+
+def _is_math(span: dict[str, Any]) -> bool:
+    return MATH_FONT.search(span["font"]) is not None
+
+
+def _merged(line: dict[str, Any], scripts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A line with the characters of others in their places."""
+    if not scripts:
+        return line
+    spans = [
+        {**span, "chars": [char]}
+        for each in (line, *scripts)
+        for span in each["spans"]
+        for char in span["chars"]
+        if each is line or not char["c"].isspace()
+    ]
+    boxes = [line["bbox"], *(each["bbox"] for each in scripts)]
+    box = (line["bbox"][0], min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
+    return {**line, "bbox": box, "spans": sorted(spans, key=lambda span: span["chars"][0]["bbox"][0])}
+
+
+class _Rows:
+    """Signs by the height of their origin."""
+
+    def __init__(self, signs: Sequence[Sign]) -> None:
+        self._rows: dict[int, list[Sign]] = {}
+        for sign in signs:
+            self._rows.setdefault(int((sign.box.y0 + sign.box.y1) / 2), []).append(sign)
+
+    def within(self, box: Box) -> list[Sign]:
+        """Those whose middle lies in a box."""
+        rows = (self._rows.get(y, ()) for y in range(int(box.y0), int(box.y1) + 1))
+        return [sign for row in rows for sign in row if box.holds(sign.box)]
+
+
+def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[str, Any]:
+    glyphs = list(_glyphs(line))
+    if not any(glyph.math for glyph in glyphs):
+        return line
+    spans: list[dict[str, Any]] = list(line["spans"])
+    size = _size(line)
+    for start, end in reversed(list(_stretches(glyphs))):
+        stretch = glyphs[start:end]
+        box = _reach(stretch, glyphs[end:], line)
+        signs = [sign for sign in rows.within(box) if _is_on(line, sign)]
+        latex = inline_latex(signs, [bar for bar in bars if box.holds(bar)])
+        if not latex:
+            continue
+        ink = hull(sign.box for sign in signs)
+        before, after = glyphs[start - 1] if start else None, glyphs[end] if end < len(glyphs) else None
+        left = " " * bool(before and ink.x0 - before.box[2] > _WHITE * size and not stretch[0].blank)
+        right = " " * bool(after and after.box[0] - ink.x1 > _WHITE * size and not after.blank)
+        spans = _replaced(spans, stretch, f"{left}${_spaced(latex)}${right}", line)
+    return {**line, "spans": spans}
+
+
+def _glyphs(line: dict[str, Any]) -> Iterator[_Glyph]:
+    blank, size = False, _size(line)
+    before: _Glyph | None = None
+    for number, span in enumerate(line["spans"]):
+        math = _is_math(span)
+        bold = bool(span["flags"] & 16)
+        for place, char in enumerate(span["chars"]):
+            if char["c"].isspace():
+                blank = True
+                continue
+            text, box = unicodedata.normalize("NFC", char["c"]), tuple(char["bbox"])
+            white = (box[0] - before.box[2]) / size if before else 0.0
+            if before and before.math and text in _OPENING:
+                blank = white > _SLANT
+            blank = blank or white > _SLANT
+            before = _Glyph(text, math, bold, span["size"] < _SMALL * size, blank, box, (number, place))
+            yield before
+            blank = False
+
+
+def _stretches(glyphs: Sequence[_Glyph]) -> Iterator[tuple[int, int]]:
+    """Start and end of each stretch of maths, from the left."""
+    at = 0
+    while at < len(glyphs):
+        if not glyphs[at].math:
+            at += 1
+            continue
+        start, end = at, at + 1
+        while start > 0 and _joins(glyphs, start - 1, start):
+            start -= 1
+        while end < len(glyphs) and _joins(glyphs, end - 1, end):
+            end += 1
+        end_of_run = end
+        start, end = _trimmed(glyphs, start, end, at)
+        if _says_something(glyphs[start:end]):
+            yield start, end
+        at = max(end_of_run, at + 1)
+
+
+def _joins(glyphs: Sequence[_Glyph], left: int, right: int) -> bool:
+    """Whether two neighbours are of one stretch, where one of them is."""
+    a, b = glyphs[left], glyphs[right]
+    if not (_belongs(glyphs, left) and _belongs(glyphs, right)):
+        return False
+    if not b.blank:
+        return True
+    ends = a.text in _ENDS and not a.math and not (a.text == ":" and a.blank) and _depth(glyphs, left) == 0
+    return (a.is_operator or b.is_operator) and not ends
+
+
+def _belongs(glyphs: Sequence[_Glyph], at: int) -> bool:
+    """Whether a glyph can be part of maths: set in its fonts, a sign that it shares with text, or no word."""
+    glyph = glyphs[at]
+    if glyph.math or glyph.text in _BRIDGES or glyph.text == UNSOUND:
+        return True
+    if not glyph.text.isalpha():
+        return False
+    start, end = at, at + 1
+    while start > 0 and not glyphs[start].blank and _is_text_letter(glyphs[start - 1]):
+        start -= 1
+    while end < len(glyphs) and not glyphs[end].blank and _is_text_letter(glyphs[end]):
+        end += 1
+    word = "".join(each.text for each in glyphs[start:end])
+    greek = "\u0370" <= glyph.text <= "\u03ff"
+    if word in FUNCTIONS or (glyph.small and start > 0 and not glyphs[start].blank):  # `N_max`
+        return True
+    return len(word) == 1 and (greek or glyph.bold or not glyph.blank)
+
+
+def _is_text_letter(glyph: _Glyph) -> bool:
+    return not glyph.math and glyph.text.isalpha()
+
+
+def _depth(glyphs: Sequence[_Glyph], at: int) -> int:
+    """How many brackets are open behind a glyph, counted from the last word before it."""
+    start = at
+    while start > 0 and _belongs(glyphs, start - 1):
+        start -= 1
+    texts = [glyph.text for glyph in glyphs[start : at + 1]]
+    return max(0, sum((text in _OPENING) - (text in _CLOSING) for text in texts))
+
+
+def _trimmed(glyphs: Sequence[_Glyph], start: int, end: int, math: int) -> tuple[int, int]:
+    """The stretch around the sign at `math` without punctuation at its ends, and without brackets whose partners stand
+    outside."""
+    before = after = True
+    while before or after:
+        texts = [glyph.text for glyph in glyphs[start:end]]
+        if texts.count("[") == texts.count("]"):  # ]0, 1[ is an interval
+            texts = [text.strip("[]") or "-" for text in texts]
+        first, last = texts[0], texts[-1]
+        before = start < math and (first in _ENDS or first in _CLOSING or (first in _OPENING and not _closed(texts)))
+        backwards = [_TURNED.get(text, text) for text in reversed(texts)]
+        after = end - 1 > math and (last in _ENDS or last in _OPENING or (last in _CLOSING and not _closed(backwards)))
+        start, end = start + before, end - after
+    return start, end
+
+
+def _closed(texts: Sequence[str]) -> bool:
+    """Whether the bracket that comes first is closed."""
+    depths = accumulate((text in _OPENING) - (text in _CLOSING) for text in texts)
+    return any(depth == 0 for depth in depths)
+
+
+def _says_something(stretch: Sequence[_Glyph]) -> bool:
+    """Whether it is maths, and not a mark that a font of maths lent to the text, nor scripts of a word."""
+    math = [glyph for glyph in stretch if glyph.math]
+    return not stretch[0].small and any(glyph.text not in _MARKS and glyph.text not in _ENDS for glyph in math)
+
+
+def _reach(stretch: Sequence[_Glyph], after: Sequence[_Glyph], line: dict[str, Any]) -> Box:
+    """Where the stretch's ink may be: up to the next glyph, as high as its line."""
+    x0, x1 = min(glyph.box[0] for glyph in stretch), max(glyph.box[2] for glyph in stretch)
+    _, y0, _, y1 = line["bbox"]
+    end = after[0].box[0] if after else x1 + 2
+    over = 0.2 * _size(line)  # accents and roots stand out of it
+    return Box(x0 - 0.3, y0 - over, max(x0, min(max(x1, end), x1 + 2)), y1 + over)
+
+
+def _is_on(line: dict[str, Any], sign: Sign) -> bool:
+    """Whether a sign is of this line, and no script of the next. Signs that have grown hang from anywhere."""
+    size = _size(line)
+    down = (sign.origin[1] - _baseline(line, size)) / size
+    grown = sign.text in _GROWN
+    return grown or (abs(down) < 0.3 if sign.size > _SMALL * size else -0.75 < down < 0.4)
+
+
+def _baseline(line: dict[str, Any], size: float) -> float:
+    """Of most of what has this size."""
+    chars = (char for span in line["spans"] if span["size"] == size for char in span["chars"])
+    heights = Counter[float](round(char["origin"][1], 1) for char in chars)
+    return heights.most_common(1)[0][0]
+
+
+def _size(line: dict[str, Any]) -> float:
+    """The size of most of a line."""
+    counts = Counter[float]()
+    for span in line["spans"]:
+        counts[span["size"]] += len(span["chars"])
+    return counts.most_common(1)[0][0]
+
+
+def _replaced(
+    spans: Sequence[dict[str, Any]], stretch: Sequence[_Glyph], latex: str, line: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The line's spans with one character of LaTeX instead of a stretch."""
+    (first, start), (last, end) = stretch[0].at, stretch[-1].at
+    size = _size(line)
+    usual, baseline = next(span for span in line["spans"] if span["size"] == size), _baseline(line, size)
+    x0, x1 = min(glyph.box[0] for glyph in stretch), max(glyph.box[2] for glyph in stretch)
+    box = (x0, usual["bbox"][1], x1, usual["bbox"][3])
+    char = {**spans[first]["chars"][start], "c": latex, "bbox": box, "origin": (x0, baseline)}
+    before = {**spans[first], "chars": spans[first]["chars"][:start]}
+    behind = {**spans[last], "chars": spans[last]["chars"][end + 1 :]}
+    maths = {**usual, "font": "", "flags": 0, "origin": (x0, baseline), "bbox": box, "chars": [char]}
+    return [*spans[:first], *(s for s in (before, maths, behind) if s["chars"]), *spans[last + 1 :]]
+
+
+def _spaced(latex: str) -> str:
+    """LaTeX that can be told from money: letters in a row apart, where nothing else says that it is maths."""
+    return latex if is_math(latex) else re.sub(r"(?<=[A-Za-z])(?=[A-Za-z])", " ", latex)

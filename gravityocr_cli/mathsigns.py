@@ -1,0 +1,96 @@
+"""What a glyph of a formula is: its Unicode, and the alphabet that a letter is set in.
+
+Fonts of maths often have no Unicode; then the name of the glyph in its font says what it is. For letters, the font
+says which alphabet they belong to.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from gravityocr_cli.document import Box, Sign
+from gravityocr_cli.textlayer import UNSOUND
+from gravityocr_models.formulas import COMMANDS
+
+MOST_BAR, LEAST_BAR = 2.0, 2.5  # points: the height of a rule at most, its width at least
+_BOLD, _ITALIC = 16, 2  # bits of a font's flags
+_FONTS = (
+    (r"cmsy|sy\d*\Z|mathsym|math-?(?:cal|symb)|-sy-|[pt]xsys|eus|rsfs|script", r"\mathcal"),
+    (r"msbm|bbold|dsrom", r"\mathbb"),
+    (r"euf|fraktur", r"\mathfrak"),
+    (r"cmbsy|cmmib|cmbx|bold|demi|-bd", r"\mathbf"),
+)
+_UNICODE = {
+    "BOLD": r"\mathbf", "SCRIPT": r"\mathcal", "DOUBLE-STRUCK": r"\mathbb", "FRAKTUR": r"\mathfrak",
+    "BLACK-LETTER": r"\mathfrak",
+}  # fmt: skip
+_TEXT_SLANTED = re.compile(r"cmti|cmsl|sfti|sfsl|lmroman\d+-(?:italic|oblique|slant)", re.IGNORECASE)  # not of maths
+_SLANTED = re.compile(r"cmmi|mmi\d|ital|obli|slant|mtmi|math", re.IGNORECASE)
+_NAMES = dict(
+    pair.split()
+    for pair in (
+        "parenleft (|parenright )|bracketleft [|bracketright ]|braceleft {|braceright }|brace ⎪|angbracketleft ⟨|"
+        "angbracketright ⟩|floorleft ⌊|floorright ⌋|ceilingleft ⌈|ceilingright ⌉|slash /|backslash \\|"
+        "vextenddouble ‖|radical √|radicallow √|radicalvertex √|summation ∑|product ∏|coproduct ∐|integral ∫|"
+        "contintegral ∮|union ⋃|intersection ⋂|logicaland ⋀|logicalor ⋁|circleplus ⨁|circlemultiply ⨂|unionsq ⨆|"
+        "negationslash \u0338|mapsto ↦|mapstochar ↦|arrowhookleft ↪|prime ′|dotlessi ı|dotlessj ȷ|emptysetstress ∅|"
+        "simequal ≃|doteq ≐|nelement ∉|owner ∋|universal ∀|multiply ×|hatwide \u1dcd|tildewide \u0360|vector \u20d7|"
+        "vec \u20d7|dotacc \u0307|ddotacc \u0308"
+    ).split("|")
+) | dict.fromkeys(("vextendsingle", "arrowvertex", "bar"), "|")
+"""Name of a glyph, without what tells its size or which piece it is -> the sign."""
+_VARIANT = re.compile(r"(?:display|text|[bB]igg?|tp|bt|ex|mid|r|st|\.?\d|\.alt|\.s)\Z")
+_STYLED = {"cal": r"\mathcal", "bbb": r"\mathbb"}  # behind a letter, in its name
+_NO_TEXT = ("Cc", "Cf", "Cn", "Co", "Cs")
+_SAME = str.maketrans("µ∆·−∗∣∥•◦ℎ★〈〉\u2329\u232a", "μΔ⋅-*|‖∙∘h⋆⟨⟩⟨⟩")
+
+
+def sign_of(text: str, name: str, font: str, flags: int, size: float, box: Box, origin: tuple[float, float]) -> Sign:
+    """A painted glyph as a sign. text: its Unicode, U+FFFD where unknown. name: the glyph's in its font, or "".
+
+    flags: of the font, as PyMuPDF gives them.
+    """
+    if text == UNSOUND or unicodedata.category(text[0]) in _NO_TEXT or "\ufe00" <= text[0] <= "\ufe0f":
+        if name[1:] in _STYLED:
+            return Sign(name[0], box, origin, size, _STYLED[name[1:]])
+        text = _of_name(name)
+    text, alphabet = _plain(unicodedata.normalize("NFC", text).translate(_SAME))
+    return Sign(text, box, origin, size, alphabet or _alphabet(text, font, flags))
+
+
+def _of_name(name: str) -> str:
+    while name not in _NAMES and (shorter := _VARIANT.sub("", name)) != name:
+        name = shorter
+    return _NAMES.get(name, UNSOUND)
+
+
+def _plain(text: str) -> tuple[str, str]:
+    """A letter of Unicode's mathematical alphabets as a plain letter, and LaTeX's command for its alphabet."""
+    name, letter = unicodedata.name(text[0], ""), unicodedata.normalize("NFKC", text)
+    styled = "MATHEMATICAL" in name or (name.partition(" ")[0] in _UNICODE and text not in COMMANDS)
+    if letter == text or not styled:
+        return text, ""
+    return letter, next((command for word, command in _UNICODE.items() if word in name), "")
+
+
+def _alphabet(text: str, font: str, flags: int) -> str:
+    """LaTeX's command for the alphabet that a letter's font is; "" for what needs none."""
+    if not text.isalnum():
+        return ""
+    for pattern, command in _FONTS:
+        if re.search(pattern, font, re.IGNORECASE):
+            return command if text.isascii() and (text.isalpha() or command == r"\mathbf") else ""
+    if flags & _BOLD:
+        return r"\mathbf"
+    slanted = (flags & _ITALIC or _SLANTED.search(font)) and not _TEXT_SLANTED.search(font)
+    return r"\mathrm" if text.isascii() and text.isalpha() and not slanted else ""
+
+
+def bars_of(painted: Sequence[tuple[Any, ...]]) -> tuple[Box, ...]:
+    """The thin level rules among what is painted (PyMuPDF's `get_bboxlog`): of fractions, roots and overlines."""
+    return tuple(
+        Box(x0, y0, x1, y1)
+        for kind, (x0, y0, x1, y1), *_ in painted
+        if kind in ("fill-path", "stroke-path") and 0 <= y1 - y0 <= MOST_BAR and x1 - x0 >= LEAST_BAR
+    )

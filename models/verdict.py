@@ -1,0 +1,101 @@
+"""Whether text layers tell what the page shows, told from as few of their lines as do.
+
+A layer lies by font, each of which has its own table from glyphs to letters, or where something covers it. So a line of
+every region and a few of every font stand for a page. Where they don't clearly agree more are read, at last all.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gravityocr_models.records import Crop
+
+DOUBT = 0.3
+CLEAR = 0.3  # share of some lines' tokens from which the others need no reading (benchmarks/layer_verdict.py)
+ENOUGH = 8  # tokens; fewer say nothing of others
+LINES = 3  # of a font that are read at least
+TELLING = 20  # characters of a line that says enough
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How many of a layer's tokens the model would have written itself, given the pixels."""
+
+    agreed: int
+    tokens: int
+
+    @property
+    def share(self) -> float:
+        return self.agreed / self.tokens
+
+    def holds(self, keep_above: float) -> bool:
+        """Whether the layer is kept: by the share agreed with, the benefit of the doubt where there are few tokens.
+
+        This is the likelihood ratio of true against lying layers: linear in both counts, `keep_above` where the two are
+        equally likely, DOUBT the odds that a sound-looking layer is true, told in tokens.
+        """
+        return self.agreed + DOUBT >= keep_above * self.tokens
+
+
+def judge(
+    crops: Sequence[Crop],
+    places: Sequence[int],
+    keep_above: float,
+    read: Callable[[list[int]], Mapping[int, Verdict]],
+) -> dict[int, Verdict]:
+    """The verdict on the region of each of the places, which are those of crops with a draft.
+
+    keep_above: what is less than that is never clear. read: judges the crops of some places.
+    """
+    found: dict[int, Verdict] = {}
+    while more := _wanted(crops, places, max(CLEAR, keep_above), found):
+        found |= read(more)
+    verdicts = {place: _pooled(region, found) for region in regions_of(crops, places) for place in region}
+    return {place: verdict for place, verdict in verdicts.items() if verdict.tokens}
+
+
+def regions_of(crops: Sequence[Crop], places: Iterable[int]) -> list[list[int]]:
+    """The places grouped by region; a crop without one is alone."""
+    return grouped(places, lambda place: crops[place].region or place)
+
+
+def grouped(places: Iterable[int], key: Callable[[int], Hashable]) -> list[list[int]]:
+    """The places with equal keys together."""
+    groups: dict[Hashable, list[int]] = {}
+    for place in places:
+        groups.setdefault(key(place), []).append(place)
+    return list(groups.values())
+
+
+def _wanted(crops: Sequence[Crop], places: Sequence[int], clear: float, found: Mapping[int, Verdict]) -> list[int]:
+    """The places to read next: of each region in doubt twice as many as were, and what is missing of each font."""
+    fonts = grouped(places, lambda place: crops[place].font or place)
+    unclear = {place for same in fonts if not _is_clear(same, clear, found) for place in same}
+    more: set[int] = set()
+    for region in regions_of(crops, places):
+        unread = sorted((place for place in region if place not in found), key=lambda place: _cost(crops[place]))
+        if not _is_clear(region, clear, found) or unclear.intersection(region):
+            more.update(unread[: max(1, 2 * (len(region) - len(unread)))])
+        more.update(place for place in unread if crops[place].font is None)
+    for same in fonts:
+        unread = [place for place in same if place not in found and place not in more]
+        missing = min(LINES - len(same) + len(unread), len(unread))
+        more.update(unread[(2 * turn + 1) * len(unread) // (2 * missing)] for turn in range(missing))
+    return sorted(more)
+
+
+def _is_clear(places: Sequence[int], clear: float, found: Mapping[int, Verdict]) -> bool:
+    """Whether what was read of the places says enough of the rest."""
+    verdict = _pooled(places, found)
+    enough = verdict.tokens >= ENOUGH or all(place in found for place in places)
+    return enough and verdict.agreed >= clear * verdict.tokens
+
+
+def _pooled(places: Iterable[int], found: Mapping[int, Verdict]) -> Verdict:
+    """The verdict on what was read of the places, as one."""
+    read = [found[place] for place in places if place in found]
+    return Verdict(sum(each.agreed for each in read), sum(each.tokens for each in read))
+
+
+def _cost(crop: Crop) -> tuple[bool, int]:
+    """Lines that say enough come first, of these the small ones, which are read sooner."""
+    return len(crop.draft or "") < TELLING, crop.pixels.size

@@ -1,0 +1,133 @@
+"""Maths within lines, on lines set by hand as MuPDF gives them, and through a PDF."""
+
+from typing import Any
+
+import pytest
+
+from gravityocr_cli.document import Box, Sign
+from gravityocr_cli.inlinemath import is_formula
+from gravityocr_cli.mathinline import has_maths, with_maths
+from gravityocr_cli.mathsigns import sign_of
+
+Raw = dict[str, Any]
+LINE = 100.0  # the baseline
+FONTS = {"t": "CMR10", "i": "CMMI10", "s": "CMSY10", "b": "CMBX10", "c": "CMTT10", "w": "SymbolMT"}
+
+
+class Setter:
+    """Sets letters from left to right: each a half size wide, and as high as a letter of its font."""
+
+    def __init__(self) -> None:
+        self.x, self.lines, self.signs = 10.0, list[Raw](), list[Sign]()
+        self.spans: list[Raw] = []
+
+    def put(self, text: str, font: str, size: float = 10, up: float = 0, at: float | None = None) -> "Setter":
+        x, y = self.x if at is None else at, LINE - up
+        chars = []
+        for each in text:
+            width = 0.33 * size if each == " " else 0.5 * size
+            chars.append({"c": each, "origin": (x, y), "bbox": (x, y - 0.75 * size, x + width, y + 0.25 * size)})
+            if each != " ":
+                ink = Box(x, y - 0.68 * size, x + width - 0.5, y)
+                self.signs.append(sign_of(each, "", FONTS[font], 0, size, ink, (x, y)))
+            x += width
+        box = (chars[0]["bbox"][0], chars[0]["bbox"][1], chars[-1]["bbox"][2], chars[0]["bbox"][3])
+        flags = 16 if font == "b" else 0
+        span = {"font": FONTS[font], "size": size, "flags": flags, "origin": (box[0], y), "bbox": box, "chars": chars}
+        self.spans.append(span)
+        self.x = x if at is None else self.x
+        return self
+
+    def end(self) -> "Setter":
+        """Ends the line that MuPDF sees."""
+        boxes = [span["bbox"] for span in self.spans]
+        box = tuple(f(each[at] for each in boxes) for at, f in enumerate((min, min, max, max)))
+        self.lines.append({"dir": (1.0, 0.0), "wmode": 0, "bbox": box, "spans": self.spans})
+        self.spans = []
+        return self
+
+    def raw(self) -> Raw:
+        return {"blocks": [{"lines": self.lines}]}
+
+    def read(self, but: tuple[Box, ...] = ()) -> list[str]:
+        """The texts of the lines with their maths."""
+        found = with_maths(self.raw(), self.signs, (), but)
+        lines = (line for block in found["blocks"] for line in block["lines"])
+        return ["".join(char["c"] for span in line["spans"] for char in span["chars"]) for line in lines]
+
+
+def test_a_letter_of_maths() -> None:
+    assert Setter().put("let ", "t").put("n", "i").put(" be", "t").end().read() == ["let $n$ be"]
+
+
+def test_signs_that_maths_shares_with_text_belong_to_it() -> None:
+    line = Setter().put("that ", "t").put("f", "i").put("(0) = 0, and", "t").end()
+    assert line.read() == ["that $f(0) = 0$, and"]
+    line = Setter().put("set 2", "t").put("x", "i").put(" + 1 of", "t").end()
+    assert line.read() == ["set $2x + 1$ of"]
+
+
+def test_punctuation_and_the_texts_brackets_stay_outside() -> None:
+    line = Setter().put("(see ", "t").put("x", "i").put("), ", "t").put("y", "i").put(".", "t").end()
+    assert line.read() == ["(see $x$), $y$."]
+    line = Setter().put("in [6], ", "t").put("α", "i").put(" is", "t").end()
+    assert line.read() == [r"in [6], $\alpha$ is"]
+
+
+def test_scripts_and_alphabets() -> None:
+    line = Setter().put("on ", "t").put("R", "b").put("n", "i", 7, 4).put(" ", "t").put("→", "s").put(" ", "t")
+    assert line.put("A", "s").end().read() == [r"on $\mathbf{R}^{n} \rightarrow \mathcal{A}$"]
+    line = Setter().put("for ", "t").put("N", "i").put("max", "t", 7, -2).put(" of", "t").end()
+    assert line.read() == [r"for $N_{\max}$ of"]
+
+
+def test_scripts_on_both_sides_are_lines_of_their_own() -> None:
+    line = Setter().put("to ", "t").put("T", "i")
+    x = line.x
+    line.x += 4
+    line.put(" is", "t").end().put("u", "i", 7, 4, at=x).end().put("x", "i", 7, -2.5, at=x).end()
+    assert line.read() == ["to $T_{x}^{u}$ is"]
+
+
+def test_words_end_a_formula() -> None:
+    line = Setter().put("a ", "t").put("σ", "i").put("-algebra on ", "t").put("X", "i").put(" and", "t").end()
+    assert line.read() == [r"a $\sigma$-algebra on $X$ and"]
+    line = Setter().put("as ", "t").put("x", "i").put(" = sin", "t")
+    line.x += 1.7
+    assert line.put("y", "i").end().read() == [r"as $x = \sin y$"]
+
+
+def test_scripts_of_words_are_no_maths() -> None:
+    assert Setter().put("2.9 fb", "t").put("−", "s", 7, 4).put("1", "t", 7, 4).end().read() == ["2.9 fb−1"]
+
+
+@pytest.mark.parametrize("mark", ["•", "∗", "†", "⟨", "|"])
+def test_marks_that_fonts_of_maths_lend_to_text(mark: str) -> None:
+    assert Setter().put(mark, "s").put(" An item", "t").end().read() == [f"{mark} An item"]
+
+
+def test_letters_that_could_be_money_stand_apart() -> None:
+    """`$uv$` is told from prices by nothing, `$u v$` is."""
+    assert Setter().put("all ", "t").put("uv", "i").put(" of", "t").end().read() == ["all $u v$ of"]
+
+
+def test_other_boxes_and_fonts_are_left_alone() -> None:
+    line = Setter().put("x", "i").put(" = ", "t").put("y", "i").end()
+    assert line.read(but=(Box(0, 0, 200, 200),)) == ["x = y"]
+    word = Setter().put("TNF-", "t").put("α", "w").end()
+    assert not has_maths(word.raw())
+    assert word.read() == ["TNF-α"]
+    unknown = Setter().put("the ", "t").put("\ufffdx", "s").end()
+    assert unknown.read() == ["the \ufffdx"]
+
+
+@pytest.mark.parametrize("text", ["a2 + b2 = c2", "∫ f(x) dx = F(b) − F(a)", "x = sin y", "$x_{i} = 1$ , $y \\leq 2$"])
+def test_what_is_nothing_but_a_formula(text: str) -> None:
+    assert is_formula(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 + 1 = 2", "let x = 1", "x", "for (i = 0; i < n)", "a_b = c", "E+", "$N$", "cost = $5", "where $x = 1$"]
+)
+def test_what_is_more_or_less_than_a_formula(text: str) -> None:
+    assert not is_formula(text)
