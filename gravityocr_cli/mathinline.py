@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -30,6 +31,7 @@ _OPERATORS = frozenset("+=<>−±×·∈/:,;")
 _SLANT = 0.27  # of the size: less white before a bracket is the letter's slant
 _WHITE = 0.15  # of the size: as much beside maths is a blank, which MuPDF sees between letters alone
 _SMALL = 0.8  # of a line's size: what stands beside it and is smaller is its scripts
+_MOST_SCRIPTS = 12  # glyphs of a line that is nothing but scripts
 _GROWN = frozenset("√∑∏∫()[]{}|‖⟨⟩")
 _MARKS = frozenset("•∙·∗*†‡§¶‖|⋆◦∘⟨⟩{}()[]")  # that fonts of maths lend to text
 _OPENING, _CLOSING = "([", ")]"
@@ -57,10 +59,14 @@ class _Glyph:
         return self.text in _OPERATORS or (self.math and self.text == ".") or unicodedata.category(self.text[0]) == "Sm"
 
 
-def has_maths(raw: dict[str, Any]) -> bool:
-    """Whether any span of the page is set in a font of maths."""
-    spans = (span for block in raw["blocks"] for line in block.get("lines", ()) for span in line["spans"])
-    return any(_is_math(span) for span in spans)
+def maths_in_lines(raw: dict[str, Any]) -> list[Box]:
+    """The boxes of lines with a span in a font of maths."""
+    return [
+        Box(*line["bbox"])
+        for block in raw["blocks"]
+        for line in block.get("lines", ())
+        if any(_is_math(span) for span in line["spans"])
+    ]
 
 
 def with_maths(raw: dict[str, Any], signs: Sequence[Sign], bars: Sequence[Box], but: Sequence[Box]) -> dict[str, Any]:
@@ -101,8 +107,10 @@ def _with_scripts(blocks: Sequence[list[dict[str, Any]] | None]) -> list[list[di
 
 def _is_script(line: dict[str, Any]) -> bool:
     """Whether a line is nothing but maths."""
+    if sum(len(span["chars"]) for span in line["spans"]) > 2 * _MOST_SCRIPTS:
+        return False
     glyphs = list(_glyphs(line))
-    return 0 < len(glyphs) <= 12 and all(_belongs(glyphs, at) for at in range(len(glyphs)))
+    return 0 < len(glyphs) <= _MOST_SCRIPTS and all(_belongs(glyphs, at) for at in range(len(glyphs)))
 
 
 def _host(line: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -119,7 +127,12 @@ def _host(line: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, A
 
 
 def _is_math(span: dict[str, Any]) -> bool:
-    return MATH_FONT.search(span["font"]) is not None
+    return _is_math_font(span["font"])
+
+
+@lru_cache(1024)
+def _is_math_font(font: str) -> bool:
+    return MATH_FONT.search(font) is not None
 
 
 def _merged(line: dict[str, Any], scripts: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -153,9 +166,9 @@ class _Rows:
 
 
 def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[str, Any]:
-    glyphs = list(_glyphs(line))
-    if not any(glyph.math for glyph in glyphs):
+    if not any(_is_math(span) for span in line["spans"]):
         return line
+    glyphs = list(_glyphs(line))
     spans: list[dict[str, Any]] = list(line["spans"])
     size = _size(line)
     for start, end in reversed(list(_stretches(glyphs))):

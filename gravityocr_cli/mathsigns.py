@@ -7,6 +7,7 @@ says which alphabet they belong to.
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from gravityocr_cli.document import Box, Sign
@@ -51,12 +52,19 @@ def sign_of(text: str, name: str, font: str, flags: int, size: float, box: Box, 
 
     flags: of the font, as PyMuPDF gives them.
     """
+    shown, alphabet = _identity(text, name, font, flags)
+    return Sign(shown, box, origin, size, alphabet)
+
+
+@lru_cache(4096)
+def _identity(text: str, name: str, font: str, flags: int) -> tuple[str, str]:
+    """The sign that a glyph is, and LaTeX's command for its alphabet."""
     if text == UNSOUND or unicodedata.category(text[0]) in _NO_TEXT or "\ufe00" <= text[0] <= "\ufe0f":
         if name[1:] in _STYLED:
-            return Sign(name[0], box, origin, size, _STYLED[name[1:]])
+            return name[0], _STYLED[name[1:]]
         text = _of_name(name)
     text, alphabet = _plain(unicodedata.normalize("NFC", text).translate(_SAME))
-    return Sign(text, box, origin, size, alphabet or _alphabet(text, font, flags))
+    return text, alphabet or _alphabet(text, font, flags)
 
 
 def _of_name(name: str) -> str:

@@ -27,19 +27,19 @@ def formula_paint(page: pymupdf.Page, boxes: Sequence[Box]) -> tuple[tuple[Sign,
     """The signs and level rules in the boxes, in points of the page as displayed; nothing where MuPDF fails."""
     if not boxes:
         return (), ()
-    fonts = _Fonts(page)
+    fonts, places = _Fonts(page), _Places(boxes)
     try:
-        signs = tuple(sign for span in page.get_texttrace() for sign in _signs(span, boxes, fonts))
-        return signs, tuple(bar for bar in bars_of(page.get_bboxlog()) if _holds(boxes, bar.x0, bar.y0))
+        signs = tuple(sign for span in page.get_texttrace() for sign in _signs(span, places, fonts))
+        return signs, tuple(bar for bar in bars_of(page.get_bboxlog()) if places.hold(bar.x0, bar.y0))
     except (RuntimeError, mupdf.FzErrorBase, ValueError, ArithmeticError):  # a page's text can do without
         return (), ()
 
 
-def _signs(span: dict[str, Any], boxes: Sequence[Box], fonts: "_Fonts") -> Iterator[Sign]:
+def _signs(span: dict[str, Any], places: "_Places", fonts: "_Fonts") -> Iterator[Sign]:
     if span["type"] == _INVISIBLE or span["dir"][0] < _LEVEL or span["size"] <= 0:
         return
     for number, text, (x, y), (x0, y0, x1, y1) in _glyphs(span["chars"]):
-        if text.isspace() or not _holds(boxes, x, y):
+        if text.isspace() or not places.hold(x, y):
             continue
         glyph = fonts.glyph(span["font"], number, (x1 - x0) / span["size"])
         box = glyph.box(span["size"], x, y) if glyph else None
@@ -64,8 +64,17 @@ def _glyphs(chars: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, str, Any, A
         yield glyph
 
 
-def _holds(boxes: Sequence[Box], x: float, y: float) -> bool:
-    return any(box.x0 - _MARGIN <= x <= box.x1 + _MARGIN and box.y0 - _MARGIN <= y <= box.y1 + _MARGIN for box in boxes)
+class _Places:
+    """Boxes with their margins, by the rows of points that they cover."""
+
+    def __init__(self, boxes: Sequence[Box]) -> None:
+        self._rows: dict[int, list[Box]] = {}
+        for box in boxes:
+            for row in range(int(box.y0 - _MARGIN), int(box.y1 + _MARGIN) + 1):
+                self._rows.setdefault(row, []).append(box)
+
+    def hold(self, x: float, y: float) -> bool:
+        return any(box.x0 - _MARGIN <= x <= box.x1 + _MARGIN for box in self._rows.get(int(y), ()))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from gravityocr_cli import errors
 from gravityocr_cli.asides import Aside, as_table, asides_of, turned, with_places, without
 from gravityocr_cli.document import Box, Kind, Link, Page, Tick
 from gravityocr_cli.inlinemath import is_formula
-from gravityocr_cli.mathinline import has_maths, with_maths
+from gravityocr_cli.mathinline import maths_in_lines, with_maths
 from gravityocr_cli.painted import formula_paint
 from gravityocr_cli.regions import Found
 from gravityocr_cli.textlayer import lines_of, with_ticks
@@ -151,18 +151,18 @@ class Source:
         pixels, dpi = _render(page, dpi / 72, self._max_pixels)
         shown = Box(0, 0, page.rect.width, page.rect.height)
         raw, scan = _painted_text(page), _is_scan(page)
-        lines = with_ticks(lines_of(raw, shown, pixels, dpi, scan, links), ticks)
-        found, warnings = _layout(page) if lines else ((), ())
-        parts = asides_of(raw, lines, found)
-        asides = tuple((part, _aside(page, part, number, dpi)) for part in parts)
+        maths = [] if scan else maths_in_lines(raw)
+        lines = () if maths else with_ticks(lines_of(raw, shown, pixels, dpi, scan, links), ticks)
+        found, warnings = _layout(page) if maths or lines else ((), ())
         formulas = [each.box for each in found if each.kind is Kind.FORMULA]
-        maths = has_maths(raw) and not scan
-        seen = [shown] if maths or any(is_formula(line.text) for line in lines) else formulas
+        seen = [*formulas, *maths, *(line.box for line in lines if is_formula(line.text))]
         signs, bars = formula_paint(page, seen)
-        if maths:
+        if maths:  # which then are part of the lines, but for displays, and for tables, whose cells stay as they are
             tables = [each.box for each in found if each.kind is Kind.TABLE]
             raw = with_maths(raw, signs, bars, [*formulas, *tables])
             lines = with_ticks(lines_of(raw, shown, pixels, dpi, scan, links), ticks)
+        parts = asides_of(raw, lines, found)
+        asides = tuple((part, _aside(page, part, number, dpi)) for part in parts)
         record = Page(number, shown.x1, shown.y1, dpi, pixels, without(parts, lines), signs, bars)
         return Sheet(record, with_places(parts, found), time.perf_counter() - started, warnings, asides)
 

@@ -25,6 +25,7 @@ _SOLID = 0.7  # of a box: letters and rules never cover so much of their paper
 _PRINT = (0.02, 0.4)  # of a dark box: what letters left white on it cover
 _SPECK = 30.0  # square points: less is dirt on the glass; a digit of ten points has 35
 _MOST = 0.5  # of a page's ink
+_SHEET = (842.0, 595.0)  # points, height and width
 _WHOLE = (Kind.TABLE, Kind.PICTURE, Kind.FORMULA)
 """Kinds whose box counts as it is: much of what they show is no line of text."""
 
@@ -57,10 +58,32 @@ def read_rest(page: Page, found: Sequence[Found], weights: Path) -> tuple[tuple[
 def _seen_on(page: Page, weights: Path) -> tuple[tuple[Found, ...], tuple[str, ...]]:
     """Without a detector the ink alone decides."""
     try:
-        seen = _detector(weights).find(page.pixels)
+        seen = seen_by(_detector(weights), page)
     except (OSError, ValueError, RuntimeError) as error:
         return tuple(found_on_scan(page, ())), (f"layout detection failed: {error}",)
     return tuple(found_on_scan(page, seen)), ()
+
+
+def seen_by(detector: layout.Detector, page: Page, least: float = layout.LEAST_SCORE) -> tuple[layout.Found, ...]:
+    """What the detector sees, in pixels of the page, surest first. A piece of a page is shown to it on a whole sheet:
+    it knows whole pages, and a table that is all there is looks to it like one that goes on beyond the edges."""
+    height, width, _ = page.pixels.shape
+    high, wide = (round(edge * page.dpi / 72) for edge in _SHEET)
+    if max(height, width) >= wide:
+        return detector.find(page.pixels, least)
+    sheet = np.empty((high, wide, 3), np.uint8)
+    sheet[:] = np.median(page.pixels, axis=(0, 1))
+    top, left = (high - height) // 4, (wide - width) // 2
+    sheet[top : top + height, left : left + width] = page.pixels
+    return tuple(_moved(each, -left, -top, width, height) for each in detector.find(sheet, least))
+
+
+def _moved(each: layout.Found, right: int, down: int, width: int, height: int) -> layout.Found:
+    """The find elsewhere, clipped to an image of that size."""
+    x0, y0, x1, y1 = each.box
+    xs, ys = (min(max(x + right, 0.0), width) for x in (x0, x1)), (min(max(y + down, 0.0), height) for y in (y0, y1))
+    (x0, x1), (y0, y1) = xs, ys
+    return replace(each, box=(x0, y0, x1, y1))
 
 
 def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
