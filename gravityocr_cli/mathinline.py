@@ -71,18 +71,16 @@ def maths_in_lines(raw: dict[str, Any]) -> list[Box]:
 
 def with_maths(raw: dict[str, Any], signs: Sequence[Sign], bars: Sequence[Box], but: Sequence[Box]) -> dict[str, Any]:
     """The page with maths in its lines as LaTeX between dollars, outside the boxes `but`."""
-    rows = _Rows(signs)
+    found = _with_scripts([block.get("lines") for block in raw["blocks"]])
+    rows = _Rows(signs, [line for lines in found for line in lines or ()])
 
     def of_line(line: dict[str, Any]) -> dict[str, Any]:
-        x0, y0, x1, y1 = line["bbox"]
-        elsewhere = any(box.holds(Box(x0, y0, x1, y1)) for box in but)
+        elsewhere = any(box.holds(Box(*line["bbox"])) for box in but)
         return line if elsewhere or line["dir"][0] < 0.99 else _with_maths(line, rows, bars)
 
     blocks = [
         {**block, "lines": [of_line(line) for line in lines]} if lines is not None else block
-        for block, lines in zip(
-            raw["blocks"], _with_scripts([block.get("lines") for block in raw["blocks"]]), strict=True
-        )
+        for block, lines in zip(raw["blocks"], found, strict=True)
     ]
     return {**raw, "blocks": blocks}
 
@@ -106,11 +104,13 @@ def _with_scripts(blocks: Sequence[list[dict[str, Any]] | None]) -> list[list[di
 
 
 def _is_script(line: dict[str, Any]) -> bool:
-    """Whether a line is nothing but maths."""
+    """Whether a line is one word, or nothing but maths."""
     if sum(len(span["chars"]) for span in line["spans"]) > 2 * _MOST_SCRIPTS:
         return False
     glyphs = list(_glyphs(line))
-    return 0 < len(glyphs) <= _MOST_SCRIPTS and all(_belongs(glyphs, at) for at in range(len(glyphs)))
+    one_word = not any(glyph.blank for glyph in glyphs[1:])
+    maths = one_word or all(_belongs(glyphs, at) for at in range(len(glyphs)))
+    return 0 < len(glyphs) <= _MOST_SCRIPTS and maths
 
 
 def _host(line: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -152,17 +152,29 @@ def _merged(line: dict[str, Any], scripts: Sequence[dict[str, Any]]) -> dict[str
 
 
 class _Rows:
-    """Signs by the height of their origin."""
+    """Signs by the height of their middle, and the lines whose characters they are."""
 
-    def __init__(self, signs: Sequence[Sign]) -> None:
+    def __init__(self, signs: Sequence[Sign], lines: Sequence[dict[str, Any]]) -> None:
         self._rows: dict[int, list[Sign]] = {}
         for sign in signs:
             self._rows.setdefault(int((sign.box.y0 + sign.box.y1) / 2), []).append(sign)
+        self._owner = {
+            _place(char["origin"]): id(line) for line in lines for span in line["spans"] for char in span["chars"]
+        }
 
-    def within(self, box: Box) -> list[Sign]:
-        """Those whose middle lies in a box."""
+    def of(self, line: dict[str, Any], box: Box) -> list[Sign]:
+        """The line's signs whose middle lies in a box."""
         rows = (self._rows.get(y, ()) for y in range(int(box.y0), int(box.y1) + 1))
-        return [sign for row in rows for sign in row if box.holds(sign.box)]
+        return [sign for row in rows for sign in row if box.holds(sign.box) and self._is_of(line, sign)]
+
+    def _is_of(self, line: dict[str, Any], sign: Sign) -> bool:
+        """MuPDF moves accents; what it has moved is known by its height."""
+        owner = self._owner.get(_place(sign.origin))
+        return owner == id(line) if owner is not None else _is_on(line, sign)
+
+
+def _place(origin: Sequence[float]) -> tuple[float, float]:
+    return round(origin[0], 1), round(origin[1], 1)
 
 
 def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[str, Any]:
@@ -174,7 +186,7 @@ def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[
     for start, end in reversed(list(_stretches(glyphs))):
         stretch = glyphs[start:end]
         box = _reach(stretch, glyphs[end:], line)
-        signs = [sign for sign in rows.within(box) if _is_on(line, sign)]
+        signs = rows.of(line, box)
         latex = inline_latex(signs, [bar for bar in bars if box.holds(bar)])
         if not latex:
             continue

@@ -89,6 +89,14 @@ def test_scripts_on_both_sides_are_lines_of_their_own() -> None:
     assert line.read() == ["to $T_{x}^{u}$ is"]
 
 
+def test_scripts_that_are_words_are_told_once() -> None:
+    line = Setter().put("value ", "t").put("g", "i")
+    x = line.x
+    line.x += 12
+    line.put(" is", "t").end().put("max", "t", 7, 4, at=x).end().put("av", "t", 7, -2.5, at=x).end()
+    assert line.read() == [r"value $g_{\mathrm{av}}^{\max}$ is"]
+
+
 def test_words_end_a_formula() -> None:
     line = Setter().put("a ", "t").put("σ", "i").put("-algebra on ", "t").put("X", "i").put(" and", "t").end()
     assert line.read() == [r"a $\sigma$-algebra on $X$ and"]
