@@ -26,7 +26,8 @@ MATH_FONT = re.compile(
     r"math(?:italic|symbol|extension|design)",
     re.IGNORECASE,
 )
-_BRIDGES = frozenset("()[]{}+=<>/|!:;,.0123456789−±×·′∞∈˜ˆ¯˙¨ˇ")
+_ACCENTS = frozenset("˜ˆ¯˙¨ˇ\u0303\u0302\u0304\u0307\u0308\u030c\u20d7")
+_BRIDGES = frozenset("()[]{}+=<>/|!:;,.0123456789−±×·′∞∈") | _ACCENTS
 _OPERATORS = frozenset("+=<>−±×·∈/:,;")
 _SLANT = 0.27  # of the size: less white before a bracket is the letter's slant
 _WHITE = 0.15  # of the size: as much beside maths is a blank, which MuPDF sees between letters alone
@@ -43,13 +44,15 @@ _ENDS = ".,;:"
 class _Glyph:
     """A painted character of a line.
 
-    small: a script's. blank: whether one precedes. at: numbers of its span and of the character in it.
+    small: a script's. spaced: whether a character for a blank precedes. blank: whether there is white of a blank. at:
+    numbers of its span and of the character in it.
     """
 
     text: str
     math: bool
     bold: bool
     small: bool
+    spaced: bool
     blank: bool
     box: tuple[float, float, float, float]
     at: tuple[int, int]
@@ -192,30 +195,29 @@ def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[
             continue
         ink = hull(sign.box for sign in signs)
         before, after = glyphs[start - 1] if start else None, glyphs[end] if end < len(glyphs) else None
-        left = " " * bool(before and ink.x0 - before.box[2] > _WHITE * size and not stretch[0].blank)
-        right = " " * bool(after and after.box[0] - ink.x1 > _WHITE * size and not after.blank)
+        left = " " * bool(before and ink.x0 - before.box[2] > _WHITE * size and not stretch[0].spaced)
+        right = " " * bool(after and after.box[0] - ink.x1 > _WHITE * size and not after.spaced)
         spans = _replaced(spans, stretch, f"{left}${_spaced(latex)}${right}", line)
     return {**line, "spans": spans}
 
 
 def _glyphs(line: dict[str, Any]) -> Iterator[_Glyph]:
-    blank, size = False, _size(line)
+    spaced, size = False, _size(line)
     before: _Glyph | None = None
     for number, span in enumerate(line["spans"]):
         math = _is_math(span)
         bold = bool(span["flags"] & 16)
         for place, char in enumerate(span["chars"]):
             if char["c"].isspace():
-                blank = True
+                spaced = True
                 continue
             text, box = unicodedata.normalize("NFC", char["c"]), tuple(char["bbox"])
-            white = (box[0] - before.box[2]) / size if before else 0.0
-            if before and before.math and text in _OPENING:
-                blank = white > _SLANT
-            blank = blank or white > _SLANT
-            before = _Glyph(text, math, bold, span["size"] < _SMALL * size, blank, box, (number, place))
+            wide = before is not None and box[0] - before.box[2] > _SLANT * size
+            slanted = before is not None and before.math and text in _OPENING
+            blank = wide or (spaced and not slanted)
+            before = _Glyph(text, math, bold, span["size"] < _SMALL * size, spaced, blank, box, (number, place))
             yield before
-            blank = False
+            spaced = False
 
 
 def _stretches(glyphs: Sequence[_Glyph]) -> Iterator[tuple[int, int]]:
@@ -242,7 +244,7 @@ def _joins(glyphs: Sequence[_Glyph], left: int, right: int) -> bool:
     a, b = glyphs[left], glyphs[right]
     if not (_belongs(glyphs, left) and _belongs(glyphs, right)):
         return False
-    if not b.blank:
+    if not b.blank or a.text in _ACCENTS:  # which MuPDF may have moved
         return True
     ends = a.text in _ENDS and not a.math and not (a.text == ":" and a.blank) and _depth(glyphs, left) == 0
     return (a.is_operator or b.is_operator) and not ends

@@ -105,6 +105,19 @@ def test_words_end_a_formula() -> None:
     assert line.put("y", "i").end().read() == [r"as $x = \sin y$"]
 
 
+def test_white_beside_maths_is_a_blank_where_mupdf_sees_none() -> None:
+    line = Setter().put("of ", "t").put("e", "i").put("−", "s", 7, 4)
+    line.x += 3.3
+    assert line.put("beams", "t").end().read() == ["of $e^{-}$ beams"]
+
+
+def test_accents_that_mupdf_has_moved() -> None:
+    line = Setter().put("is ", "t")
+    line.put("\u20d7", "i", at=line.x - 3.3)
+    line.signs[-1] = Sign("\u20d7", Box(line.x, 91, line.x + 4, 93), (line.x, LINE), 10)  # where it is painted
+    assert line.put("u", "i").put(" at", "t").end().read() == [r"is $\vec{u}$ at"]
+
+
 def test_scripts_of_words_are_no_maths() -> None:
     assert Setter().put("2.9 fb", "t").put("−", "s", 7, 4).put("1", "t", 7, 4).end().read() == ["2.9 fb−1"]
 
