@@ -22,8 +22,9 @@ from torch import Tensor
 from gravityocr_models import weights
 from gravityocr_models.family import Conventions, read_conventions
 from gravityocr_models.formulas import display_latex
-from gravityocr_models.glyphs import named
+from gravityocr_models.glyphs import named, slots
 from gravityocr_models.image import levelled, normalise, stack
+from gravityocr_models.letters import settled
 from gravityocr_models.metrics import signs_alike
 from gravityocr_models.ocr import sequence_positions
 from gravityocr_models.reading import Reading, spell_line
@@ -228,7 +229,11 @@ class Engine:
         draft = self.checkpoint.draft
         if draft is None or not self._reads(crop):
             return None
-        glyphs = named(self.checkpoint.model.name_glyphs(tokens), grid, draft.glyphs)
+        logits, letters = self.checkpoint.model.name_glyphs(tokens), self.checkpoint.letters
+        if crop.task is Task.FORMULA or letters is None:
+            glyphs = named(logits, grid, draft.glyphs)
+        else:
+            glyphs = settled(slots(logits, grid), draft.glyphs, letters)
         read = display_latex(glyphs) if crop.task is Task.FORMULA else spell_line(glyphs)
         return Reading(read, self.checkpoint.tokenizer, min(self.conventions.ends)) if read else None
 

@@ -119,6 +119,9 @@ def _spelled(glyphs: Sequence[Named]) -> str:
         elif tags & Tag.ROOTED and all(glyph.tags & Tag.ROOTED for glyph in fraction):
             run = _run(glyphs, at, Tag.ROOTED)
             part = rf"\sqrt{{{_spelled(_without(run, Tag.ROOTED))}}}"
+        elif tags & Tag.LINED and all(glyph.tags & Tag.LINED for glyph in fraction):
+            run = _run(glyphs, at, Tag.LINED)
+            part = rf"\overline{{{_spelled(_without(run, Tag.LINED))}}}"
         elif fraction:
             run = fraction
             upper = _without([glyph for glyph in run if glyph.tags & Tag.UPPER], FRACTION)
@@ -134,6 +137,8 @@ def _spelled(glyphs: Sequence[Named]) -> str:
         else:
             run = glyphs[at : at + 1]
             part = COMMANDS.get(run[0].sign, run[0].sign)
+            if tags & Tag.BOLD and run[0].sign.isalnum():
+                part = rf"\mathbf{{{part}}}"
         run_in = parts and re.search(r"\\[A-Za-z]+\Z", parts[-1]) and part[:1].isalpha()
         parts.append(" " * bool(run_in) + part)
         at += len(run)

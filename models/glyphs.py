@@ -21,10 +21,16 @@ class Tag(IntFlag):
     INNER = auto()  # in a script of a script on the same side
     ROOTED = auto()
     RIGHT = auto()  # it stands in the right half of its token: order between rows that slots don't tell
+    BOLD = auto()  # of a formula; prose says nothing of its weight
+    LINED = auto()  # under a line that runs over it
 
 
 ALL_TAGS = Tag((1 << len(Tag)) - 1)
-STRUCTURE = ALL_TAGS & ~(Tag.BLANK | Tag.MATH | Tag.RIGHT)
+STRUCTURE = ALL_TAGS & ~(Tag.BLANK | Tag.MATH | Tag.RIGHT | Tag.BOLD | Tag.LINED)
+
+
+GLYPHS_TRIED = 4  # of a place, the likeliest
+SURE, LEAST = float(np.log(0.97)), float(np.log(0.01))  # that a place is empty; that a sign is what stands there
 
 
 @dataclass(frozen=True)
@@ -37,24 +43,51 @@ class Named:
     column: int
 
 
+@dataclass(frozen=True)
+class Slot:
+    """A place for a glyph on an image token, and what the encoder takes it for.
+
+    signs: numbers of the signs that it may be (0: none) with their log-probabilities, the likeliest first. blank: the
+    probability that a blank is behind it.
+    """
+
+    signs: tuple[tuple[int, float], ...]
+    tags: Tag
+    blank: float
+    row: int
+    column: int
+
+
 def named(logits: Tensor, grid: tuple[int, int], signs: Sequence[str]) -> list[Named]:
     """The glyphs that the head's logits [rows * columns, 3, 1 + glyphs + tags] name, from the left.
 
     signs: the glyphs' names in the order of their numbers, from 1 on.
     """
-    scores, numbers = (each.view(*grid, -1).cpu().numpy() for each in logits[..., : -len(Tag)].log_softmax(-1).max(-1))
-    bits = (logits[..., -len(Tag) :] > 0).cpu().numpy() @ np.array([int(tag) for tag in Tag])
-    tags = bits.reshape(*grid, -1)
-    numbers = _told_once(numbers, tags & int(STRUCTURE), scores)
-    rows, columns, slots = (numbers > 0).nonzero()
-    found = tags[rows, columns, slots]
-    order = np.lexsort((rows, slots, found & int(Tag.RIGHT), columns))
-    return [
-        Named(
-            signs[numbers[rows[at], columns[at], slots[at]] - 1], Tag(int(found[at])), int(rows[at]), int(columns[at])
-        )
-        for at in order
-    ]
+    firsts = ((slot.signs[0][0], slot) for slot in slots(logits, grid))
+    return [Named(signs[number - 1], slot.tags, slot.row, slot.column) for number, slot in firsts if number]
+
+
+def slots(logits: Tensor, grid: tuple[int, int]) -> list[Slot]:
+    """The places of the head's logits that hold a glyph, or may hold one, from the left."""
+    best, numbers = (
+        each.view(*grid, -1, GLYPHS_TRIED).cpu().numpy()
+        for each in logits[..., : -len(Tag)].log_softmax(-1).topk(GLYPHS_TRIED)
+    )
+    told = logits[..., -len(Tag) :].view(*grid, -1, len(Tag)).float()
+    tags = (told > 0).cpu().numpy() @ np.array([int(tag) for tag in Tag])
+    blanks = told[..., list(Tag).index(Tag.BLANK)].sigmoid().cpu().numpy()
+    firsts = numbers[..., 0]
+    kept = _told_once(firsts, tags & int(STRUCTURE), best[..., 0])
+    doubtful = (firsts == 0) & (best[..., 0] < SURE)
+    rows, columns, places = ((kept > 0) | doubtful).nonzero()
+    order = np.lexsort((rows, places, tags[rows, columns, places] & int(Tag.RIGHT), columns))
+    found = []
+    for row, column, place in zip(rows[order].tolist(), columns[order].tolist(), places[order].tolist(), strict=True):
+        at = row, column, place
+        pairs = zip(numbers[at].tolist(), best[at].tolist(), strict=True)
+        signs = tuple(pair for number, pair in enumerate(pairs) if not number or pair[1] > LEAST)
+        found.append(Slot(signs, Tag(int(tags[at])), float(blanks[at]), row, column))
+    return found
 
 
 def _told_once(numbers: NDArray[np.int64], parts: NDArray[np.int64], scores: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -25,7 +25,8 @@ PARTS = (
     ("preprocessor_config.json", "processor_config.json"),
     ("chat_template.jinja", "chat_template.json", "tokenizer_config.json"),
 )
-OPTIONAL = ("generation_config.json", "block_diffusion.json", "SHA256SUMS")
+LETTERS = "letters.npz"
+OPTIONAL = ("generation_config.json", "block_diffusion.json", LETTERS, "SHA256SUMS")
 PATTERNS = (*(name for row in PARTS for name in row), *OPTIONAL, "*.safetensors")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _ROOM = 1.5  # device memory a checkpoint needs beside its weights' own size: cache, activations
@@ -116,7 +117,7 @@ def pull(name: str) -> Path:
 
 def write_sums(folder: Path) -> None:
     """SHA256SUMS of the files that a model is loaded from."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".jinja", ".safetensors"))
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".jinja", ".npz", ".safetensors"))
     rows = [f"{_digest(path)}  {path.name}\n" for path in files]
     (folder / "SHA256SUMS").write_text("".join(rows), encoding="utf-8")
 

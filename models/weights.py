@@ -5,6 +5,7 @@ family.py reads the rest of a folder.
 """
 
 import json
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from gravityocr_models import store
 from gravityocr_models.config import ConfigError, DraftConfig, OcrConfig, read_json
+from gravityocr_models.letters import Letters
 from gravityocr_models.ocr import OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 
@@ -28,11 +30,13 @@ class WeightsError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a folder holds. draft is None where the decoder was not trained to draft."""
+    """Everything a folder holds. draft is None where the decoder was not trained to draft; letters, where there are
+    none."""
 
     model: OcrModel
     tokenizer: Tokenizer
     draft: DraftConfig | None
+    letters: Letters | None = None
 
 
 def load(folder: Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Checkpoint:
@@ -57,7 +61,15 @@ def load(folder: Path, device: torch.device | str = "cpu", dtype: torch.dtype = 
         raise ConfigError(
             f"tokenizer.json has {len(tokenizer)} tokens, text_config.vocab_size is {config.text.vocab_size}"
         )
-    return Checkpoint(model, tokenizer, draft if draft and draft.ar_loss_weight > 0 else None)
+    return Checkpoint(model, tokenizer, draft if draft and draft.ar_loss_weight > 0 else None, _letters(folder))
+
+
+def _letters(folder: Path) -> Letters | None:
+    path = folder / store.LETTERS
+    try:
+        return Letters.load(path) if path.exists() else None
+    except (OSError, ValueError, LookupError, zipfile.BadZipFile) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:

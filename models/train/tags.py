@@ -10,8 +10,11 @@ from gravityocr_models.train.sample import Glyph, Sample
 _ARGUMENTS = {
     r"\frac": (Tag.UPPER, Tag.LOWER), r"\binom": (Tag.UPPER, Tag.LOWER), r"\sqrt": (Tag.ROOTED,),
     r"\stackrel": (Tag.RAISED, Tag(0)), r"\underset": (Tag.SUNK, Tag(0)), "^": (Tag.RAISED,), "_": (Tag.SUNK,),
+    r"\overline": (Tag.LINED,), r"\mathbf": (Tag.BOLD,), r"\boldsymbol": (Tag.BOLD,),
 }  # fmt: skip
-_STRUCTURE = re.compile(r"\\\\|\\[{}_]|(\\(?:frac|binom|sqrt|stackrel|underset)(?![A-Za-z])|\^|_)")
+_STRUCTURE = re.compile(
+    r"\\\\|\\[{}_]|(\\(?:frac|binom|sqrt|stackrel|underset|overline|mathbf|boldsymbol)(?![A-Za-z])|\^|_)"
+)
 _SIGN = re.compile(r"\\[A-Za-z]+|\\.|.", re.DOTALL)
 
 
@@ -41,7 +44,8 @@ def unpainted_dollars(sample: Sample) -> list[int]:
 def tags_of(sample: Sample, token_px: int) -> dict[Glyph, tuple[Tag, Tag]]:
     """For each glyph its tags, and those of them that are known.
 
-    A blank behind is not known where markup is in between, and within formulas, whose blanks are not painted.
+    A blank behind is not known where markup is in between, and within formulas, whose blanks are not painted. Nor is
+    the weight of prose.
     """
     text, tags, glyphs, dollars = sample.text, char_tags(sample), glyph_at(sample), unpainted_dollars(sample)
     found: dict[Glyph, tuple[Tag, Tag]] = {}
@@ -52,7 +56,8 @@ def tags_of(sample: Sample, token_px: int) -> dict[Glyph, tuple[Tag, Tag]]:
             within = tags[number] and not (after == len(text) or after > number + 1)
             known = not within if sample.task is Task.TEXT else blank or glyphs.get(after) is not None
             right = Tag(Tag.RIGHT * (glyph[1] % token_px >= token_px / 2))
-            found[glyph] = tags[number] | right | Tag.BLANK * blank, ALL_TAGS if known else ALL_TAGS & ~Tag.BLANK
+            unknown = Tag.BLANK * (not known) | Tag.BOLD * (Tag.MATH not in tags[number])
+            found[glyph] = tags[number] | right | Tag.BLANK * blank, ALL_TAGS & ~unknown
     return found
 
 

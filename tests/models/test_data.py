@@ -284,7 +284,7 @@ def test_stage_goes_from_lines_to_paragraphs_and_tables() -> None:
     stages = [stage_at(samples) for samples in (0, READING_FIRST, 10**7)]
     assert [stage.paragraphs > 0 for stage in stages] == [stage.tables > 0 for stage in stages] == [False, False, True]
     assert all(stage.formulas for stage in stages)
-    assert stage_at(READING_FIRST - 1) == stages[0] != stages[1]
+    assert stage_at(READING_FIRST - 1) != stages[1]
     with pytest.raises(ValueError, match="add up"):
         Stage(words=0.5, lines=0.0, paragraphs=0.0)
 

@@ -18,7 +18,7 @@ def glyphs_of(pieces: str) -> list[Named]:
     glyphs: list[Named] = []
     for piece in pieces.split():
         tag, *_ = [next(tags) for _ in piece]
-        if piece not in ("{", "}", "^", "_", r"\frac", r"\sqrt"):
+        if piece not in ("{", "}", "^", "_", r"\frac", r"\sqrt", r"\overline", r"\mathbf"):
             accent, _, letter = piece.partition("{")
             signs = [ACCENTS[accent], letter.rstrip("}")] if accent in ACCENTS else [SIGNS.get(piece, piece)]
             glyphs += [Named(sign, tag, 2, len(glyphs) + at) for at, sign in enumerate(signs)]
@@ -42,6 +42,9 @@ def glyphs_of(pieces: str) -> list[Named]:
         r"\mathcal{O} _ { X } \subset \mathbb{R}",
         r"\alpha \beta a",
         r"\sum _ { i = 0 } ^ { n } i",
+        r"\overline { a b } + \overline { c } _ { i }",
+        r"\frac { \overline { a } } { b _ { \overline { c } } }",
+        r"\mathbf { x } \cdot y + \mathbf { r } _ { \mathbf { k } }",
     ],
 )
 def test_a_formula_survives_its_tags(pieces: str) -> None:

@@ -1,0 +1,139 @@
+"""Which letters follow which: what the encoder isn't sure of is settled by what is usual in text.
+
+The glyph head's second or third choice is the right one for most of what its first gets wrong. A language model of
+letters, n-grams with stupid backoff (Brants et al. 2007), chooses among them by beam search, as a language model is
+joined to CTC in speech recognition. It looks at the letters read so far and at nothing else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gravityocr_models.glyphs import Named, Slot, Tag
+
+ORDER = 6  # letters of the longest n-grams
+BACKOFF = float(np.log(0.4))
+UNKNOWN = -12.0  # log-probability of what was never seen
+STEPS = 16  # stored probabilities: sixteenths of a nat
+WEIGHT, LETTER = 0.2, 1.2  # of the letters' log-probabilities, and nats for every letter: else short texts are likelier
+BEAMS = 8
+LEAST_BLANK = 0.05  # probability from which a blank, or none, is tried
+MOST_KNOWN = 200_000  # answers that are kept
+_FACTOR, _SPREAD, _WORD = 1_000_003, 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Letters:
+    """keys: hashes of n-grams, uint32, ascending. scores: minus their log-probabilities, in STEPS of a nat, uint8.
+
+    chars: the characters that it knows, the blank first.
+    """
+
+    keys: NDArray[np.uint32]
+    scores: NDArray[np.uint8]
+    chars: str
+    _known: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def load(cls, path: Path) -> "Letters":
+        """Raises OSError or ValueError where the file cannot be read."""
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(arrays["keys"], arrays["scores"], str(arrays["chars"]))
+
+    def save(self, path: Path) -> None:
+        np.savez_compressed(path, keys=self.keys, scores=self.scores, chars=np.array(self.chars))
+
+    def score(self, before: str, char: str) -> float:
+        """The log-probability of a character behind others, of which the last ORDER - 1 count."""
+        key = before[1 - ORDER :], char
+        if key not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = self._looked_up(*key)
+        return self._known[key]
+
+    def _looked_up(self, before: str, char: str) -> float:
+        codes = [max(0, self.chars.find(each)) for each in before + char]
+        if char not in self.chars:
+            return UNKNOWN
+        for count in range(len(codes), 0, -1):
+            key = np.uint32(hashed(codes[-count:]))  # of the keys' type: they would all be converted to another
+            at = int(self.keys.searchsorted(key))
+            if at < len(self.keys) and self.keys[at] == key:
+                return BACKOFF * (len(codes) - count) - float(self.scores[at]) / STEPS
+        return UNKNOWN + BACKOFF * len(codes)
+
+
+def hashed(codes: Sequence[int]) -> int:
+    """The key of an n-gram, given as numbers of its characters."""
+    value = 0
+    for code in codes:
+        value = (value * _FACTOR + code + 1) & _WORD
+    return ((value * 8 + len(codes)) * _SPREAD & _WORD) >> 32
+
+
+def all_hashed(codes: NDArray[np.uint64], count: int) -> NDArray[np.uint32]:
+    """The keys of all n-grams of this length in a text, in order."""
+    values = np.zeros(max(0, len(codes) - count + 1), np.uint64)
+    for at in range(count):
+        values = values * np.uint64(_FACTOR) + codes[at : at + len(values)] + np.uint64(1)
+    return ((values * np.uint64(8) + np.uint64(count)) * np.uint64(_SPREAD) >> np.uint64(32)).astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class _Beam:
+    """A way of reading: its score, the letters that it ends with, and the glyphs, the last first."""
+
+    score: float
+    context: str
+    glyph: Named | None = None
+    before: "_Beam | None" = None
+
+
+def settled(slots: Sequence[Slot], signs: str, letters: Letters) -> list[Named]:
+    """The glyphs of a line of text, the doubtful ones and the blanks chosen by the letters around them.
+
+    Maths is left as the encoder names it.
+    """
+    beams = [_Beam(0.0, " ")]
+    for slot in slots:
+        grown: dict[str, _Beam] = {}
+        for beam in beams:
+            for after in _after(beam, slot, signs, letters, alone=len(beams) == 1):
+                if after.context not in grown or grown[after.context].score < after.score:
+                    grown[after.context] = after
+        beams = sorted(grown.values(), key=lambda beam: -beam.score)[:BEAMS]
+    best: _Beam | None = beams[0]
+    glyphs = []
+    while best is not None:
+        if best.glyph:
+            glyphs.append(best.glyph)
+        best = best.before
+    return glyphs[::-1]
+
+
+def _after(beam: _Beam, slot: Slot, signs: str, letters: Letters, alone: bool) -> list[_Beam]:
+    """The ways to go on. alone: nothing else competes, and where the slot is sure no letter needs to be judged."""
+    maths = Tag.MATH in slot.tags
+    candidates = slot.signs[:1] if maths else slot.signs
+    blanks = [True, False] if LEAST_BLANK < slot.blank < 1 - LEAST_BLANK and not maths else [slot.blank > 0.5]
+    judged = not maths and not (alone and len(candidates) == len(blanks) == 1)
+    ways = []
+    for number, likelihood in candidates:
+        if not number:
+            ways.append(_Beam(beam.score + likelihood, beam.context, None, beam))
+            continue
+        sign = signs[number - 1]
+        score = beam.score + likelihood + judged * (WEIGHT * letters.score(beam.context, sign) + LETTER)
+        for blank in blanks:
+            context, tags = beam.context + sign, slot.tags & ~Tag.BLANK
+            told = float(np.log(slot.blank if blank else 1 - slot.blank)) if len(blanks) > 1 else 0.0
+            if blank:
+                told += judged * WEIGHT * letters.score(context, " ")
+                context, tags = context + " ", tags | Tag.BLANK
+            glyph = Named(sign, tags, slot.row, slot.column)
+            ways.append(_Beam(score + told, context[1 - ORDER :], glyph, beam))
+    return ways
