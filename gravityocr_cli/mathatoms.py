@@ -7,6 +7,7 @@ from enum import Enum, auto
 from statistics import median
 
 from gravityocr_cli.document import Box, Sign
+from gravityocr_cli.mathsigns import SPELLED
 from gravityocr_models.formulas import ACCENTS, COMMANDS
 from gravityocr_models.latex import FUNCTIONS
 
@@ -68,13 +69,13 @@ _SPACING_ACCENTS = dict(
         strict=True,
     )
 )
+_STROKE = "\u0338"
 _ACCENT_OF = {sign: command for command, sign in ACCENTS.items()} | _SPACING_ACCENTS
 _WIDE = {r"\hat": r"\widehat", r"\tilde": r"\widetilde", r"\bar": r"\overline", r"\vec": r"\overrightarrow"}
-_SPELLED = COMMANDS | {"′": r"\prime"}
+_SPELLED = {sign: f"{command}{{}}" for sign, command in _ACCENT_OF.items()} | {_STROKE: "/"} | SPELLED
 _DOTLESS = {"ı": r"\imath", "ȷ": r"\jmath"}
 _EXTENSION = "⎪"  # of a brace, whichever
 _IN_PIECES = _FENCES | {_EXTENSION, "√"}
-_STROKE = "\u0338"
 _LONG = {
     "-→": r"\longrightarrow", "=⇒": r"\Longrightarrow", "←-": r"\longleftarrow", "⇐=": r"\Longleftarrow",
     "←→": r"\longleftrightarrow", "⇐⇒": r"\Longleftrightarrow", "↦→": r"\mapsto", "→↦": r"\mapsto",
@@ -137,19 +138,17 @@ def _atom(sign: Sign) -> Atom:
 def _without_pieces(atoms: Sequence[Atom]) -> list[Atom]:
     """Tall delimiters that are painted in pieces, one over the other, as one."""
     out: list[Atom] = []
-    for atom in sorted(atoms, key=lambda atom: atom.box.y0):
+    for atom in sorted((atom for atom in atoms if atom.text in _IN_PIECES), key=lambda atom: atom.box.y0):
         at = next((at for at, other in enumerate(out) if _are_one(other, atom)), None)
         if at is None:
             out.append(atom)
         else:
             known = atom if out[at].text == _EXTENSION else out[at]
             out[at] = replace(known, box=hull([out[at].box, atom.box]))
-    return out
+    return [*(atom for atom in atoms if atom.text not in _IN_PIECES), *out]
 
 
 def _are_one(upper: Atom, lower: Atom) -> bool:
-    if not {upper.text, lower.text} <= _IN_PIECES:
-        return False
     alike = upper.text == lower.text or _EXTENSION in (upper.text, lower.text)
     touching = -0.5 * lower.size < lower.box.y0 - upper.box.y1 < 0.08 * lower.size and lower.box.y1 > upper.box.y1
     return alike and touching and min(upper.box.x1, lower.box.x1) > max(upper.box.x0, lower.box.x0)
@@ -165,9 +164,13 @@ def _struck(atoms: Sequence[Atom]) -> list[Atom]:
     def struck(stroke: Atom, other: Atom) -> Atom:
         text = unicodedata.normalize("NFC", other.text + _STROKE)
         latex = COMMANDS.get(text) or (text if len(text) == 1 else rf"\not {other.latex}")
-        return replace(other, latex=latex, text=text)
+        return replace(other, latex=latex, text=text, kind=Kind.SIGN)
 
-    return _paired(atoms, _STROKE, is_struck, struck)
+    def is_overlaid(slash: Atom, other: Atom) -> bool:
+        composed = len(unicodedata.normalize("NFC", other.text + _STROKE)) == 1
+        return composed and _on_one_line(slash, other) and other.box.x0 < slash.x < other.box.x1
+
+    return _paired(_paired(atoms, _STROKE, is_struck, struck), "/", is_overlaid, struck)
 
 
 def _stacked(atoms: Sequence[Atom]) -> list[Atom]:
@@ -196,7 +199,7 @@ def _paired(
     out = list(atoms)
     for mark in [atom for atom in atoms if atom.text == text]:
         fitting = [other for other in out if other is not mark and fits(mark, other)]
-        if fitting:
+        if fitting and mark in out:  # and none has struck it out
             nearest = min(fitting, key=lambda other: abs(other.x - mark.x))
             out[out.index(nearest)] = joined(mark, nearest)
             out.remove(mark)
@@ -230,15 +233,16 @@ def _with_long_arrows(atoms: Sequence[Atom]) -> list[Atom]:
             out[-1] = replace(before, latex=latex, box=hull([before.box, atom.box]), text=atom.text)
         elif before.text == atom.text in ("-", "=") and atom.box.x0 < before.box.x1:  # more of the shaft
             out[-1] = replace(before, box=hull([before.box, atom.box]))
-        else:
-            out.append(atom)
+        elif atom.text not in ("-", "=") or before.text not in ("→", "⇒") or atom.x > before.box.x1:
+            out.append(atom)  # all but a shaft that its head hides
     return out
 
 
 def _with_accents(atoms: Sequence[Atom]) -> list[Atom]:
     """Accents one with what stands under them."""
     out = list(atoms)
-    for accent in [atom for atom in atoms if atom.text in _ACCENT_OF]:
+    accents = [atom for atom in atoms if atom.text in _ACCENT_OF]
+    for accent in sorted(accents, key=lambda atom: -atom.box.y1):  # one over the other, from the lowest
         under = [atom for atom in out if atom.text not in _ACCENT_OF and _is_under(accent, atom)]
         if not under:
             continue

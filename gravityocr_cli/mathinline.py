@@ -94,10 +94,11 @@ def _with_scripts(blocks: Sequence[list[dict[str, Any]] | None]) -> list[list[di
     It does so where a letter has scripts on both sides, and with small fractions.
     """
     every = [line for lines in blocks for line in lines or ()]
+    possible = [line for line in every if any(_is_math(span) for span in line["spans"])]
     hosts: dict[int, list[dict[str, Any]]] = {}
     gone: set[int] = set()
     for line in every:
-        host = _host(line, every) if _is_script(line) else None
+        host = _host(line, possible) if _is_script(line) else None
         if host is not None:
             hosts.setdefault(id(host), []).append(line)
             gone.add(id(line))
@@ -117,14 +118,16 @@ def _is_script(line: dict[str, Any]) -> bool:
 
 
 def _host(line: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The line of text that a small one stands within."""
+    """The line, of those with maths, that a small one stands within."""
     x0, y0, x1, y1 = line["bbox"]
     size = max(span["size"] for span in line["spans"])
     for other in others:
         left, top, right, bottom = other["bbox"]
+        if x0 < left or not 2 * top - bottom < (y0 + y1) / 2 < 2 * bottom - top:  # most are far away
+            continue
         larger = max(span["size"] for span in other["spans"])
         within = left <= x0 and x1 <= right + larger and top - 0.3 * larger < (y0 + y1) / 2 < bottom + 0.3 * larger
-        if other is not line and size < _SMALL * larger and within and any(_is_math(span) for span in other["spans"]):
+        if other is not line and size < _SMALL * larger and within:
             return other
     return None
 

@@ -8,6 +8,7 @@ small and off the baseline is a script (`mathrows.py`).
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from statistics import median
 
 from gravityocr_cli.document import Box, Sign
@@ -26,13 +27,13 @@ from gravityocr_cli.mathatoms import (
 from gravityocr_cli.mathrows import row_latex
 from gravityocr_cli.textlayer import UNSOUND
 
-MOST_SIGNS, MOST_BARS = 1500, 200
+MOST_SIGNS, MOST_BARS = 800, 200
 # All in sizes of the signs that they are about.
 _BAR_GAP, _PART_GAP = 0.65, 0.3  # most white between a bar and what it parts, and within that
 _LINE_GAP = 0.3  # most white between an overline or underline and what it is drawn to
 _LIMIT_GAP, _LIMIT_OFF = 0.8, 0.25  # most white between an operator and its limit, and how far off its middle that is
 _LIMIT_WHITE = 0.3, 0.16  # that parts a limit from the next operator's, where that stands apart, and where it is close
-_TALL = 1.6  # least height of a matrix's delimiters
+_TALL, _GROWN = 1.6, 1.1  # least height of a matrix's delimiters, and of one that is set small
 _COLUMN_GAP = 0.75  # least white between columns
 _LINE = 0.95  # least distance of baselines
 _NUMBER_GAP = 2.0  # least white before an equation's number
@@ -70,7 +71,7 @@ def _is_readable(signs: Sequence[Sign], bars: Sequence[Box]) -> bool:
 def _numbered(atoms: Sequence[Atom]) -> tuple[list[Atom], str]:
     """The atoms without the equation's number behind them, and the number, or ""."""
     across = sorted(atoms, key=lambda atom: atom.box.x0)
-    ends = [max(atom.box.x1 for atom in across[: at + 1]) for at in range(len(across))]
+    ends = list(accumulate((atom.box.x1 for atom in across), max))
     for at in range(len(across) - 1, 0, -1):
         if across[at].box.x0 - ends[at - 1] > _NUMBER_GAP * across[at].size:
             number = _NUMBER.fullmatch("".join(atom.text for atom in across[at:]))
@@ -109,8 +110,9 @@ def _root(bar: Box, atoms: Sequence[Atom]) -> tuple[list[Atom], Atom] | None:
     ]  # fmt: skip
     latex = r"\sqrt" + (f"[{_block(degree)}]" if degree else "") + f"{{{_block(under)}}}"
     parts = [radical, *degree, *under]
-    baseline = baseline_of(under) if under else radical.baseline
-    return parts, built(latex, parts, baseline, radical.size, Kind.SIGN, bar)
+    baseline, size = (baseline_of(under), size_of(under)) if under else (radical.baseline, radical.size)
+    kind = Kind.BUILT if all(atom.kind is Kind.BUILT for atom in under) else Kind.SIGN
+    return parts, built(latex, parts, baseline, min(size, radical.size), kind, bar)  # a radical itself may be larger
 
 
 def _parted(bar: Box, atoms: Sequence[Atom], others: Sequence[Box]) -> tuple[list[Atom], Atom] | None:
@@ -139,7 +141,7 @@ def _chain(bar: Box, atoms: Sequence[Atom], others: Sequence[Box], side: int) ->
     ]  # fmt: skip
     span = [
         atom for atom in atoms
-        if bar.x0 - 0.8 <= atom.x <= bar.x1 + 0.8 and side * (atom.y - bar.y0) > 0
+        if bar.x0 - 0.3 <= atom.x <= bar.x1 + 0.3 and side * (atom.y - bar.y0) > 0
         and not any(side * (atom.y - stop) > 0 for stop in stops)
     ]  # fmt: skip
     edge, chain = bar.y0, list[Atom]()
@@ -156,7 +158,7 @@ def _is_other_row(atom: Atom, chain: Sequence[Atom]) -> bool:
     """Whether an atom stands on another baseline than the largest of those that it follows, and is no script."""
     main = max(chain, key=lambda other: other.size)
     simple = {atom.kind, main.kind} <= {Kind.SIGN, Kind.WORD}
-    off = abs(atom.baseline - main.baseline) > 0.5 * max(main.size, atom.size)
+    off = abs(atom.baseline - main.baseline) > 0.62 * max(main.size, atom.size)
     return simple and off and bool(full_sized([atom], main.size))
 
 
@@ -226,7 +228,7 @@ def _parted_by_white(atoms: Sequence[Atom], white: float) -> list[list[Atom]]:
 def _with_matrices(atoms: Sequence[Atom]) -> list[Atom]:
     """The atoms; what stands in several rows between tall delimiters as a matrix, or as cases, from the inside out."""
     out = list(atoms)
-    tall = [a for a in atoms if a.kind is Kind.FENCE and a.box.height > _TALL * a.size and a.text in _PARTNERS]
+    tall = [a for a in atoms if a.kind is Kind.FENCE and a.box.height > _GROWN * a.size and a.text in _PARTNERS]
     for fence, partner in sorted(((a, _partner(a, atoms)) for a in tall), key=_distance):
         right = partner.box.x0 if partner else max(atom.box.x1 for atom in out)
         inside = [
@@ -235,7 +237,8 @@ def _with_matrices(atoms: Sequence[Atom]) -> list[Atom]:
             and fence.box.y0 - 0.3 * atom.size < atom.y < fence.box.y1 + 0.3 * atom.size
         ]  # fmt: skip
         rows = _lines(inside) if inside else []
-        if len(rows) > 1 and fence in out and (partner or fence.text == "{"):
+        high = fence.box.height > _TALL * fence.size or not full_sized(inside, fence.size)
+        if len(rows) > 1 and high and fence in out and (partner or fence.text == "{"):
             parts = [fence, *inside] + ([partner] if partner else [])
             size, box = size_of(inside), hull(atom.box for atom in parts)
             latex = _matrix(fence.text if partner else "", rows)
@@ -278,7 +281,7 @@ def _lines(atoms: Sequence[Atom]) -> list[list[Atom]]:
     lines: list[list[Atom]] = [[] for _ in levels or [0]]
     for atom in atoms:
         lines[min(range(len(lines)), key=lambda at: abs(levels[at] - line_of(atom)) if levels else 0)].append(atom)
-    return lines
+    return [line for line in lines if line]
 
 
 def _levels(baselines: Sequence[float], apart: float) -> Iterator[list[float]]:

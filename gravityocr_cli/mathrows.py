@@ -1,9 +1,9 @@
 """One line of a formula -> LaTeX: what is raised or lowered, which delimiters pair, what is text, where gaps are."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 from gravityocr_cli.document import Box
 from gravityocr_cli.mathatoms import AXIS, WORD_GAP, Atom, Kind, full_sized, line_of, size_of
@@ -14,6 +14,8 @@ _GROWN = 1.15  # sizes: a delimiter that is higher than usual
 _QUAD = 1.0  # of the size: white that is more than the space around a relation
 _RAISED = 0.1  # of the size: how far over the baseline a script's own is at least
 _OFF_LINE, _OFF_AXIS = 0.15, 0.08  # of the size: how far off is what has the line's size, or a fraction's bar, at most
+_OFF_MIDDLE = 0.3  # of the size: how far off the line's axis the middle of a delimiter or an operator is at most
+_APART = 0.06  # of the size: white between scripts of which one follows the other
 _TINY = 0.6  # of the size: a script's script
 _TIGHT = (".", "⋅", ",", ";")  # what no blank goes before
 _PRIMES = re.compile(r"(?:\\prime ?|')+")
@@ -36,7 +38,7 @@ def row_latex(atoms: Sequence[Atom], blanks: bool = False) -> str:
     """LaTeX of the atoms of one line. blanks: where white is seen around a relation; LaTeX itself needs none."""
     plain = [atom for atom in atoms if atom.kind in (Kind.SIGN, Kind.WORD)] or atoms
     size = size_of(plain)
-    level = median(line_of(atom) for atom in full_sized(plain, size))
+    level = _level(full_sized(plain, size))
     sides = {atom: _side(atom, level, size) for atom in atoms}
     if all(sides.values()):
         sides = dict.fromkeys(atoms, 0)
@@ -50,13 +52,20 @@ def row_latex(atoms: Sequence[Atom], blanks: bool = False) -> str:
     return with_dots(_run_in(_parts(bases, size, blanks)))
 
 
+def _level(atoms: Sequence[Atom]) -> float:
+    """The baseline of most, or of the first where as many are scripts that cannot be smaller."""
+    standing = [atom for atom in atoms if atom.text != "′"] or atoms
+    counts = Counter(round(line_of(atom), 1) for atom in sorted(standing, key=lambda atom: atom.box.x0))
+    return max(counts, key=lambda level: counts[level])
+
+
 def _side(atom: Atom, level: float, size: float) -> int:
     """1: raised, -1: sunk, 0: on the line of this baseline and size."""
     lift = (level - atom.baseline) / size
     full = bool(full_sized([atom], size))
     if atom.hangs or (atom.kind is Kind.FENCE and full):
         lift = (level - AXIS * size - atom.y) / size
-        near = atom.box.height / 2 / size
+        near = min(atom.box.height / 2 / size, _OFF_MIDDLE)
     elif atom.kind is Kind.BUILT:
         lift -= AXIS * (1 - atom.size / size)  # of what it is centred on
         near = 0.5 if full else _OFF_AXIS
@@ -96,7 +105,7 @@ def _parts(bases: Sequence[_Base], size: float, blanks: bool) -> list[str]:
             words = ""
         if gap > _QUAD:
             parts.append(r"\quad")
-        elif blanks and blank and base.atom and base.atom.text not in _TIGHT:
+        elif blanks and blank and base.atom and not _is_tight(bases[at - 1].atom, base.atom):
             parts.append(" ")
         if word and base.atom:
             words += blank * (gap <= _QUAD and at > 0 and not _is_operator(bases[at - 1].atom)) + base.atom.text
@@ -110,9 +119,15 @@ def _parts(bases: Sequence[_Base], size: float, blanks: bool) -> list[str]:
     return [*parts, _text(words)]
 
 
+def _is_tight(before: Atom | None, atom: Atom) -> bool:
+    """Whether white between two is not to be seen: before punctuation, and between a letter and its bracket."""
+    apart = _is_operator(before) or (before is not None and before.text in (",", ";", atom.text))
+    return atom.text in _TIGHT or (atom.kind is Kind.FENCE and not apart)
+
+
 def _is_operator(atom: Atom | None) -> bool:
     """Whether TeX itself puts white around it."""
-    return atom is not None and atom.kind is Kind.SIGN and bool(atom.text) and not re.match(r"[\w,.;:!?]", atom.text)
+    return atom is not None and atom.kind is Kind.SIGN and bool(atom.text) and not re.match(r"[\w,.;!?]", atom.text)
 
 
 def _text(words: str) -> str:
@@ -124,7 +139,19 @@ def _scripts(base: _Base) -> str:
     primes = ""
     if _PRIMES.fullmatch(raised):
         primes, raised = "'" * (raised.count("'") + raised.count(r"\prime")), ""
-    return primes + (f"_{{{sunk}}}" if sunk else "") + (f"^{{{raised}}}" if raised else "")
+    low, high = f"_{{{sunk}}}" if sunk else "", f"^{{{raised}}}" if raised else ""
+    if low and high and not (base.atom and base.atom.kind is Kind.OPERATOR):  # its limits needn't stand in one column
+        if _follow(base.sunk, base.raised):
+            return f"{primes}{high}{{}}{low}"
+        if _follow(base.raised, base.sunk):
+            return f"{primes}{low}{{}}{high}"
+    return primes + low + high
+
+
+def _follow(scripts: Sequence[Atom], others: Sequence[Atom]) -> bool:
+    """Whether scripts stand wholly behind others, as tensors' indices do."""
+    white = min(atom.box.x0 for atom in scripts) - max(atom.box.x1 for atom in others)
+    return white > _APART * size_of(scripts)
 
 
 def _paired(atoms: Sequence[Atom | None]) -> dict[int, str]:

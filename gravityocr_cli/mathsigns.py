@@ -14,11 +14,22 @@ from gravityocr_cli.document import Box, Sign
 from gravityocr_cli.textlayer import UNSOUND
 from gravityocr_models.formulas import COMMANDS
 
+_RARE = (
+    "⨿ amalg|⩾ geqslant|⩽ leqslant|⊠ boxtimes|⊞ boxplus|⋄ diamond|♯ sharp|♭ flat|♮ natural|↠ twoheadrightarrow|"
+    "↣ rightarrowtail|⌣ smile|⌢ frown|⊤ top|↘ searrow|↗ nearrow|↖ nwarrow|↙ swarrow|ħ hbar|⇀ rightharpoonup|"
+    "⇌ rightleftharpoons|↩ hookleftarrow|⪯ preceq|⪰ succeq|≼ preccurlyeq|≽ succcurlyeq|⊑ sqsubseteq|⊓ sqcap|⊔ sqcup|"
+    "⊎ uplus|⋉ ltimes|⋊ rtimes|⊲ lhd|⊳ rhd|◁ triangleleft|▷ triangleright|≍ asymp|≲ lesssim|≳ gtrsim|□ square|"
+    "■ blacksquare|⊣ dashv|∤ nmid|⊊ subsetneq|⇝ rightsquigarrow|⇄ rightleftarrows|⟶ longrightarrow|⟵ longleftarrow|"
+    "⟹ Longrightarrow|⟺ Longleftrightarrow|⟼ longmapsto|⨆ bigsqcup|⨀ bigodot|∁ complement|≀ wr|⋈ bowtie|≐ doteq|"
+    "∴ therefore|⇑ Uparrow|⇓ Downarrow|\\ setminus|$ $|℘ wp"
+)
+SPELLED = COMMANDS | {"′": r"\prime"} | {sign: f"\\{name}" for sign, name in map(str.split, _RARE.split("|"))}
+"""A sign -> its LaTeX. The glyph of a backslash is more often that of a difference of sets."""
 MOST_BAR, LEAST_BAR = 2.0, 2.5  # points: the height of a rule at most, its width at least
 _BOLD, _ITALIC = 16, 2  # bits of a font's flags
 _FONTS = (
     (r"cmsy|sy\d*\Z|mathsym|math-?(?:cal|symb)|-sy-|[pt]xsys|eus|rsfs|script", r"\mathcal"),
-    (r"msbm|bbold|dsrom", r"\mathbb"),
+    (r"msbm|bbold|dsrom|syb|blackboard", r"\mathbb"),
     (r"euf|fraktur", r"\mathfrak"),
     (r"cmbsy|cmmib|cmbx|bold|demi|-bd", r"\mathbf"),
 )
@@ -37,14 +48,16 @@ _NAMES = dict(
         "contintegral ∮|union ⋃|intersection ⋂|logicaland ⋀|logicalor ⋁|circleplus ⨁|circlemultiply ⨂|unionsq ⨆|"
         "negationslash \u0338|mapsto ↦|mapstochar ↦|arrowhookleft ↪|prime ′|dotlessi ı|dotlessj ȷ|emptysetstress ∅|"
         "simequal ≃|doteq ≐|nelement ∉|owner ∋|universal ∀|multiply ×|hatwide \u1dcd|tildewide \u0360|vector \u20d7|"
-        "vec \u20d7|dotacc \u0307|ddotacc \u0308"
+        "vec \u20d7|dotacc \u0307|ddotacc \u0308|nequal ≠|harpoonrightup ⇀"
     ).split("|")
 ) | dict.fromkeys(("vextendsingle", "arrowvertex", "bar"), "|")
 """Name of a glyph, without what tells its size or which piece it is -> the sign."""
-_VARIANT = re.compile(r"(?:display|text|[bB]igg?|tp|bt|ex|mid|r|st|\.?\d|\.alt|\.s)\Z")
-_STYLED = {"cal": r"\mathcal", "bbb": r"\mathbb"}  # behind a letter, in its name
+_VARIANT = re.compile(r"(?:display|text|[bB]igg?|tp|bt|ex|mid|r|st|A|\.?\d|\.alt|\.s)\Z")
+_STYLED = {"cal": r"\mathcal", ".kali": r"\mathcal", "bbb": r"\mathbb"}  # behind a letter, in its name
+_SHAPES = {"phi": "ϕ", "phi1": "φ", "phi.alt": "φ", "epsilon.alt": "ϵ", "theta.alt": "ϑ"}
+"""Name of a glyph -> the sign, where Unicode's name for that is the other shape's."""
 _NO_TEXT = ("Cc", "Cf", "Cn", "Co", "Cs")
-_SAME = str.maketrans("µ∆·−∗∣∥•◦ℎ★〈〉\u2329\u232a", "μΔ⋅-*|‖∙∘h⋆⟨⟩⟨⟩")
+_SAME = str.maketrans("µ∆·−∗∣∥•◦ℎ★〈〉\u2329\u232aƒ", "μΔ⋅-*|‖∙∘h⋆⟨⟩⟨⟩f")
 
 
 def sign_of(text: str, name: str, font: str, flags: int, size: float, box: Box, origin: tuple[float, float]) -> Sign:
@@ -59,10 +72,11 @@ def sign_of(text: str, name: str, font: str, flags: int, size: float, box: Box, 
 @lru_cache(4096)
 def _identity(text: str, name: str, font: str, flags: int) -> tuple[str, str]:
     """The sign that a glyph is, and LaTeX's command for its alphabet."""
+    if name[1:] in _STYLED:
+        return name[0], _STYLED[name[1:]]
     if text == UNSOUND or unicodedata.category(text[0]) in _NO_TEXT or "\ufe00" <= text[0] <= "\ufe0f":
-        if name[1:] in _STYLED:
-            return name[0], _STYLED[name[1:]]
         text = _of_name(name)
+    text = _SHAPES.get(name, text)
     text, alphabet = _plain(unicodedata.normalize("NFC", text).translate(_SAME))
     return text, alphabet or _alphabet(text, font, flags)
 
@@ -75,11 +89,11 @@ def _of_name(name: str) -> str:
 
 def _plain(text: str) -> tuple[str, str]:
     """A letter of Unicode's mathematical alphabets as a plain letter, and LaTeX's command for its alphabet."""
-    name, letter = unicodedata.name(text[0], ""), unicodedata.normalize("NFKC", text)
+    name, form = unicodedata.name(text[0], ""), unicodedata.decomposition(text[0]).split()
     styled = "MATHEMATICAL" in name or (name.partition(" ")[0] in _UNICODE and text not in COMMANDS)
-    if letter == text or not styled:
+    if form[:1] != ["<font>"] or not styled:
         return text, ""
-    return letter, next((command for word, command in _UNICODE.items() if word in name), "")
+    return chr(int(form[1], 16)) + text[1:], next((command for word, command in _UNICODE.items() if word in name), "")
 
 
 def _alphabet(text: str, font: str, flags: int) -> str:

@@ -97,6 +97,12 @@ def test_scripts_that_are_words_are_told_once() -> None:
     assert line.read() == [r"value $g_{\mathrm{av}}^{\max}$ is"]
 
 
+def test_blanks_are_seen_around_relations_alone() -> None:
+    line = Setter().put("if ", "t").put("f", "i").put("i", "i", 7, -2)
+    line.x += 2.5  # as before any bracket behind a script
+    assert line.put("(0) = 1", "t").end().read() == ["if $f_{i}(0) = 1$"]
+
+
 def test_words_end_a_formula() -> None:
     line = Setter().put("a ", "t").put("σ", "i").put("-algebra on ", "t").put("X", "i").put(" and", "t").end()
     assert line.read() == [r"a $\sigma$-algebra on $X$ and"]

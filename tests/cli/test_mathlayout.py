@@ -41,6 +41,22 @@ def test_scripts_stand_on_both_sides_of_their_letter() -> None:
     assert latex(row("x", 0), row("i", 6, 102, 7), row("2", 6, 96, 7), row("+y", 12)) == "x_{i}^{2}+y"
 
 
+def test_scripts_of_which_one_follows_the_other() -> None:
+    assert latex(row("F", 0), row("i", 6, 96, 7), row("j", 10.5, 102, 7)) == "F^{i}{}_{j}"
+    assert latex(row("f", 0), row("IJ", 6, 102, 7), row("K", 15, 96, 7)) == "f_{IJ}{}^{K}"
+
+
+def test_scripts_that_cannot_be_smaller() -> None:
+    assert latex(row("k", 0, size=5), row("2", 3, 98.4, 5)) == "k^{2}"
+    assert latex(row("i", 0, size=5), row("0", 3, 101, 5)) == "i_{0}"
+    assert latex(row("B", 0, size=5), row("′", 3, 98.4, 5)) == "B'"
+
+
+def test_an_integral_in_a_script() -> None:
+    integral = Sign("∫", Box(15, 88, 20, 99), (15, 88.4), 10)
+    assert latex(row("e", 0), row("-i", 6, 96, 7), integral, row("dt", 21, 96, 7)) == r"e^{-i\int dt}"
+
+
 def test_a_scripts_script_stays_with_its_script() -> None:
     low = [*row("f", 6, 102, 7), *row("-1", 11, 99.6, 5), *row("O", 18, 102, 7)]  # raised to the line's own baseline
     assert latex(row("x", 0), low) == "x_{f^{-1}O}"
@@ -82,6 +98,17 @@ def test_a_root_covers_what_its_rule_covers() -> None:
     assert latex(left, radical, row("ab", 8.5), bars=[bar]) == r"x^{l}\sqrt{ab}"
 
 
+def test_a_roots_size_is_what_it_covers() -> None:
+    radical, bar = Sign("√", Box(11, 88, 16, 97), (11, 88.4), 10), Box(16, 87.8, 21, 88.2)
+    assert latex(row("e", 0), row("-", 6, 96, 7), radical, row("a", 16.5, 96, 7), bars=[bar]) == r"e^{-\sqrt{a}}"
+
+
+def test_raised_signs_in_a_denominator_begin_no_row() -> None:
+    bar = Box(0, 97.3, 20, 97.7)
+    below = [*row("mt", 1, 107.5), *row("2", 7, 102, 7)]
+    assert latex(row("1", 7, 93), below, bars=[bar]) == r"\frac{1}{m^{2}t}"
+
+
 def test_an_overline_is_no_fraction_of_the_line_above() -> None:
     bar = Box(30, 91.6, 35, 92)
     found = latex(row("a=b+c", 0, 86.5), row("d+e=Z", 6), bars=[bar])
@@ -117,6 +144,8 @@ def test_rows_between_tall_delimiters() -> None:
     assert latex(fences, wide) == r"\begin{pmatrix}a&b\\c&d\end{pmatrix}"
     assert latex(tall("{", 0, 82, 108), wide) == r"\begin{cases}a&b\\c&d\end{cases}"
     assert latex(fences, row("n", 16, 92), row("k", 16, 104)) == r"\binom{n}{k}"
+    small = [tall("(", 0, 91, 103), tall(")", 14, 91, 103)]
+    assert latex(small, row("n", 7, 95, 7), row("k", 7, 102.5, 7)) == r"\binom{n}{k}"
 
 
 def test_delimiters_in_pieces_and_in_pairs() -> None:
@@ -133,12 +162,18 @@ def test_accents() -> None:
     assert latex(wide, row("ab", 0)) == r"\widetilde{ab}"
     vector = Sign("\u20d7", Box(1.5, 90.5, 6.5, 92.5), (1.5, LINE), 10)
     assert latex(vector, row("z=", 0)) == r"\vec{z}="
+    above = Sign("¯", Box(1, 87.5, 4, 88.5), (1, 97), 10)
+    assert latex(above, hat, row("x", 0)) == r"\bar{\hat{x}}"
+    assert latex(hat) == r"\hat{}"
 
 
 def test_signs_painted_one_over_the_other() -> None:
     assert (
         latex(row("a", 0), Sign("\u0338", Box(8, 92, 12, 102), (8, LINE), 10), sign("=", 7), row("b", 14)) == r"a\neq b"
     )
+    slash = Sign("/", Box(7.5, 92, 11, 102), (7.5, LINE), 10)
+    assert latex(row("a", 0), sign("∈", 7), slash, row("b", 14)) == r"a\notin b"
+    assert latex(row("a", 0), slash, row("b", 14)) == "a/b"
     tilde = Sign("∼", Box(7, 93.5, 12, 95), (7, 98), 10)
     assert latex(row("a", 0), tilde, sign("=", 7), row("b", 14)) == r"a\cong b"
     dots = [sign(".", 0, y, width=0.15) for y in (92, 96, 100)]
@@ -148,6 +183,8 @@ def test_signs_painted_one_over_the_other() -> None:
 def test_arrows() -> None:
     long = [sign("-", 10), sign("→", 14.9, width=0.9)]
     assert latex(row("A", 0), long, row("B", 28)) == r"A\longrightarrow B"
+    shaft = [*long, sign("-", 18, width=0.8)]  # hidden under the head
+    assert latex(row("A", 0), shaft, row("B", 28)) == r"A\longrightarrow B"
     assert latex(row("A", 0), long, row("f", 15, 93, 7), row("B", 28)) == r"A\xrightarrow{f}B"
 
 
@@ -168,6 +205,16 @@ def test_what_is_unknown_gives_nothing() -> None:
     assert latex_of([], []) == ""
 
 
+def test_strokes_over_strokes() -> None:
+    stroke, slash = (Sign(text, Box(1, 92, 4, 102), (1, LINE), 10) for text in "\u0338/")
+    assert latex(stroke, stroke, slash, sign("=", 0)) == r"\neq\not /"
+
+
+def test_lines_that_run_into_each_other() -> None:
+    heights = (90, 99.4, 99.4, 100, 109.4, 109.6)
+    assert latex([sign("x", 6 * at, y) for at, y in enumerate(heights)]).count("x") == len(heights)
+
+
 def test_what_no_formula_is_gives_nothing_soon() -> None:
     assert latex(row("x" * 4000, 0)) == ""
     deep = [sign("x", 6 * at, LINE - 40 * at, 10 * 0.8**at) for at in range(60)]
@@ -182,6 +229,12 @@ def test_what_no_formula_is_gives_nothing_soon() -> None:
         ("\ufffd", "summationdisplay.1", "txexs", ("∑", "")),
         ("\ufffd", "Ocal", "MathDesign", ("O", r"\mathcal")),
         ("\ufffd", "nobody", "CMEX10", ("\ufffd", "")),
+        ("\ufffd", "parenlefttpA", "txexs", ("(", "")),
+        ("O", "O.kali", "Iwona-Italic", ("O", r"\mathcal")),
+        ("R", "R", "txsyb", ("R", r"\mathbb")),
+        ("φ", "phi", "Fourier-Math-Letters", ("ϕ", "")),
+        ("ϕ", "phi1", "Fourier-Math-Letters", ("φ", "")),
+        ("\U0001d719", "u1D719", "NewTXMI", ("ϕ", "")),
         ("H", "H", "CMSY10", ("H", r"\mathcal")),
         ("R", "R", "MSBM10", ("R", r"\mathbb")),
         ("x", "x", "CMMI10", ("x", "")),
