@@ -28,7 +28,7 @@ from gravityocr_cli.evalpages import suite_of
 from gravityocr_cli.pdf import Sheet, Source
 from gravityocr_cli.prepare import laid_out
 from gravityocr_cli.regions import regions_of
-from gravityocr_cli.scans import found_on_scan
+from gravityocr_cli.scans import found_on_scan, seen_by
 from gravityocr_cli.scoring import Case
 from gravityocr_cli.straighten import straightened
 from gravityocr_cli.textlayer import draft_of, is_upright
@@ -119,8 +119,8 @@ def print_labels(pages: Sequence[tuple[str, Shown]], options: argparse.Namespace
         for look in range(options.looks):
             page = page_of(looked_at(shown.grey, None if options.clean else (name, look)))
             truth = [Labelled(each.label, each.box) for each in shown.regions]
-            seen.append((as_truth(name, detector.find(page.pixels, 0.05)), truth))
-            boxes = found_on_scan(page, detector.find(page.pixels, options.least))
+            seen.append((as_truth(name, seen_by(detector, page, 0.05)), truth))
+            boxes = found_on_scan(page, seen_by(detector, page, options.least))
             found = [Found(str(each.kind), scaled(astuple(each.box), page.dpi / 72), 1.0) for each in boxes]
             snapped.append((as_truth(name, found), truth))
     precision = {label: average_precision(seen, label) for label in LABELS}
@@ -182,7 +182,7 @@ def page_of(grey: Grey, dpi: float = DPI) -> Page:
 def read(page: Page, detector: Detector, least: float) -> tuple[Page, tuple[Region, ...]]:
     """What scans.read_scan and regions_of make of a scan, with a least score of our own."""
     page = straightened(page)
-    return page, regions_of(page, found_on_scan(page, detector.find(page.pixels, least)))
+    return page, regions_of(page, found_on_scan(page, seen_by(detector, page, least)))
 
 
 def spoken(lines: Sequence[Line], regions: Sequence[Region]) -> str:

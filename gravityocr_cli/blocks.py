@@ -146,8 +146,8 @@ def _table(text: str, region: Region) -> str:
         return tables.to_html(tables.rows_from_html(text))
     if re.search(r"^\s*\|?\s*:?-{2,}:?\s*\|", text, re.MULTILINE):
         return tables.to_html(tables.rows_from_pipes(text))
-    rows = rows_from_rules(region.lines, region.rules) or rows_from_lines(region.lines) or tables.rows_from_text(text)
-    return tables.to_html(rows)
+    lines, rules = region.lines, region.rules
+    return tables.to_html(rows_from_rules(lines, rules) or rows_from_lines(lines, rules) or tables.rows_from_text(text))
 
 
 def _formula(text: str) -> str:

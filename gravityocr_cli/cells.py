@@ -23,6 +23,7 @@ _TALL = 1.75  # heights: a letter of a line is less high, two lines that touch a
 _PITCH = 1.35  # heights from line to line where lines touch
 _ASCENT, _DESCENT = 1.05, 0.3  # heights over and under the baseline
 _LONG, _THICK = 10.0, 3.5  # points: what is shorter is a stroke of a letter, what is thicker an area
+_THIN = 1.5  # points: small letters that run together are thicker
 _LONG_LEVEL, _LONG_UPRIGHT = 3.0, 1.8  # heights: likewise, where letters are large
 _BROKEN = 1.5  # points that a rule may be interrupted for
 _DRAWN, _BESIDE = 0.9, 0.35  # of a rule: how much of it is there, and how much of what lies beside it is ink
@@ -120,11 +121,18 @@ def _strokes(ink: Mask, long: float, scale: float) -> list[Bounds]:
     for label, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
         own = np.pad(labels[rows, columns] == label, ((3, 3), (0, 0)))
         around = ink[rows.start : rows.stop + 6, columns]
-        if own.sum() <= _THICK * scale * own.shape[1] and around[own].mean() > _DRAWN:
+        if own.sum() <= _THICK * scale * own.shape[1] and around[own].mean() > _DRAWN and _is_rule(own & around, scale):
             beside = ndimage.binary_dilation(own, _UP_TO_3) & ~ndimage.binary_dilation(own, _UP_TO_1)
             if around[beside].mean() < _BESIDE:
                 strokes.append((columns.start, rows.start, columns.stop, rows.stop))
     return strokes
+
+
+def _is_rule(stroke: Mask, scale: float) -> bool:
+    """Whether a stroke is thin, or as thick everywhere, which small letters that run together are not."""
+    thick = stroke.sum(axis=0)
+    usual = np.median(thick)
+    return bool(usual <= _THIN * scale or (np.abs(thick - usual) <= 1).mean() > _DRAWN)
 
 
 def _letter_height(ink: Mask) -> float:

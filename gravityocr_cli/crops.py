@@ -18,7 +18,7 @@ from PIL import Image
 from gravityocr_cli.document import Box, Kind, Line, Page, Region
 from gravityocr_cli.inkcut import ink_of, runs
 from gravityocr_cli.inklines import lines_in
-from gravityocr_cli.mathlayout import latex_of
+from gravityocr_cli.mathlayout import MOST_SIGNS, latex_of
 from gravityocr_cli.textlayer import CONTRAST, contrast_of, draft_of, font_of, rows_of
 from gravityocr_models.records import Crop, Task
 
@@ -63,9 +63,7 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
             shown = _fitted(_trimmed(pixels[rows], ink[rows]), limits)
             if limits.max_lines == 1:
                 shown = _line_sized(shown)
-            font = font_of(strip.lines)
-            key = (page.number, font) if font else None
-            crops.append(Crop(shown, task, draft_of(strip.lines), (page.number, region.order), key))
+            crops.append(_crop(shown, strip.lines, (page.number, region.order)))
     return tuple(crops)
 
 
@@ -74,8 +72,10 @@ def _formula_in(page: Page, region: Region) -> str:
     if region.kind is not Kind.FORMULA:
         return ""
     box, own = region.box, region.lines
-    others = [line.box for line in page.lines if line not in own and box.overlaps(line.box)]
     signs = [sign for sign in page.signs if box.holds(sign.box)]
+    if len(signs) > MOST_SIGNS:
+        return ""
+    others = [line.box for line in page.lines if line not in own and box.overlaps(line.box)]
     signs = [
         sign
         for sign in signs
@@ -89,9 +89,25 @@ def is_read_as_rows(region: Region, trust_layer: bool) -> bool:
     return region.kind is Kind.TABLE and trust_layer and draft_of(region.lines) is not None
 
 
-def crops_of_pieces(page: Page, pieces: Sequence[Line], limits: Limits) -> tuple[Crop, ...]:
-    """A crop for each piece of a table's text."""
-    return tuple(Crop(_line_sized(_fitted(_cut_out(page, piece.box)[0], limits)), Task.TEXT) for piece in pieces)
+def visible(page: Page, lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines that show something."""
+    return tuple(line for line in lines if not _is_blank(_cut_out(page, line.box)[0]))
+
+
+def crops_of_pieces(page: Page, region: Region, pieces: Sequence[Line], limits: Limits) -> tuple[Crop, ...]:
+    """A crop for each piece of a table's text; a piece that is painted says what it should show."""
+    place = page.number, region.order
+    crops = []
+    for piece in pieces:
+        pixels = _line_sized(_fitted(_cut_out(page, piece.box)[0], limits))
+        crops.append(_crop(pixels, [piece], place) if piece.text else Crop(pixels, Task.TEXT))
+    return tuple(crops)
+
+
+def _crop(pixels: NDArray[np.uint8], lines: Sequence[Line], region: tuple[int, int]) -> Crop:
+    """A crop of text that shows these lines of the text layer."""
+    font = font_of(lines)
+    return Crop(pixels, Task.TEXT, draft_of(lines), region, (region[0], font) if font else None)
 
 
 def png_of(page: Page, region: Region) -> bytes | None:

@@ -22,6 +22,7 @@ from gravityocr_cli.textlayer import rows_of
 
 FIGURE = re.compile(r"[-–−+]?[0-9][0-9.,]*%?|[-–—]")
 _LEADING = 1.35  # font sizes from line to line within a cell at most
+_TIGHT = 0.9  # of the usual pitch: rows with most of the cells that are nearer only carry on those above
 _TOUCH = 1.0  # points that two extents must share to count as overlapping
 
 
@@ -35,8 +36,8 @@ class _Placed:
     rows: int = 1
 
 
-def rows_from_lines(lines: Sequence[Line]) -> Rows:
-    """The table that painted lines make up; no rows without lines."""
+def rows_from_lines(lines: Sequence[Line], rules: Sequence[Box] = ()) -> Rows:
+    """The table that painted lines make up; no rows without lines. rules: those drawn between them, if any."""
     pieces = rows_of(lines)
     if not pieces:
         return ()
@@ -44,6 +45,7 @@ def rows_from_lines(lines: Sequence[Line]) -> Rows:
     columns = _columns(painted)
     painted = _whole_cells(painted, columns)
     placed = [[cell for line in row for cell in _placed(line, columns)] for row in painted]
+    placed = [_ruled(row, columns, rules) for row in placed]
     fullest = max(range(len(placed)), key=lambda index: len(placed[index]))
     lefts = [cell.line.box.x0 for cell in placed[fullest]]
     placed[:fullest] = [_widened(row, columns, lefts) for row in placed[:fullest]]
@@ -212,6 +214,25 @@ def _placed(line: Line, columns: Sequence[tuple[float, float]]) -> list[_Placed]
     return [_Placed(first, last, line)]
 
 
+def _ruled(row: Sequence[_Placed], columns: Sequence[tuple[float, float]], rules: Sequence[Box]) -> list[_Placed]:
+    """The row, its cells spanning the columns of a rule that they stand over or under the middle of, alone."""
+    spread: list[_Placed] = []
+    for cell in row:
+        for rule in rules:
+            if _is_centred(cell.line, rule) and sum(_shared(other.line.box, rule) > _TOUCH for other in row) == 1:
+                own = [at for at, (x0, x1) in enumerate(columns) if rule.x0 <= (x0 + x1) / 2 <= rule.x1]
+                cell = replace(cell, first=min([cell.first, *own]), last=max([cell.last, *own]))
+        spread.append(cell)
+    return spread
+
+
+def _is_centred(line: Line, rule: Box) -> bool:
+    """Whether the line stands over or under the middle of a level rule, no farther than lines do."""
+    apart = max(rule.y0 - line.box.y1, line.box.y0 - rule.y1)
+    aside = abs(line.box.x0 + line.box.x1 - rule.x0 - rule.x1) / 2
+    return rule.width > rule.height and apart < 0.8 * line.size and aside < 0.5 * line.size
+
+
 def _widened(row: Sequence[_Placed], columns: Sequence[tuple[float, float]], lefts: Sequence[float]) -> list[_Placed]:
     """A header row whose cells span an empty neighbour where they are centred on both columns and not on their own.
 
@@ -232,18 +253,25 @@ def _widened(row: Sequence[_Placed], columns: Sequence[tuple[float, float]], lef
 
 
 def _merge_wrapped(rows: Sequence[list[_Placed]]) -> list[list[_Placed]]:
-    """Joins rows that only carry on the cells above: set tighter than full rows, first column empty or alone."""
+    """Joins rows that only carry on the cells above: set tighter than full rows, first column empty or alone.
+
+    Over the first full row few cells under many carry them on, however they are set.
+    """
     tops = [_top(row) for row in rows]
     pitches = [float("inf"), *(below - above for above, below in pairwise(tops))]
     most = max(len(row) for row in rows)
     full = [row[0].first == 0 and 2 * len(row) > most > 1 for row in rows]
     usual = median([pitch for pitch, is_full in zip(pitches[1:], full[1:], strict=True) if is_full] or [0.0])
     often = 2 * sum(len(row) == 1 for row in rows) > sum(full)  # more than there are headings between rows
+    head = True
     merged: list[list[_Placed]] = []
     for pitch, row in zip(pitches, rows, strict=True):
+        head = head and len(row) < most
         known = {(cell.first, cell.last): at for at, cell in enumerate(merged[-1])} if merged else {}
         partial = row[0].first > 0 or len(row) == 1
-        if ((often and len(row) == 1) or (pitch < 0.97 * usual and partial)) and all(
+        tight = 0.97 if 2 * len(row) <= most else _TIGHT
+        close = pitch < tight * usual or (head and bool(merged) and 2 * len(row) <= len(merged[-1]))
+        if ((often and len(row) == 1) or (close and partial)) and all(
             (at := known.get((cell.first, cell.last))) is not None and _is_near(merged[-1][at].line, cell.line)
             for cell in row
         ):

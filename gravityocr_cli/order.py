@@ -100,14 +100,15 @@ def _length(spans: list[tuple[float, float]]) -> float:
 
 
 def _are_labels(left: list[int], right: list[int], boxes: Sequence[Box]) -> bool:
-    """Side heads: every box on the left is narrow and starts level with one on the right."""
+    """Side heads: every box on the left is narrow, starts level with one on the right and is low or hardly higher."""
     narrow = max(boxes[i].width for i in left) < 0.6 * max(boxes[i].width for i in right)
-    level = all(any(abs(boxes[i].y0 - boxes[j].y0) < 0.5 * _line(boxes[i], boxes[j]) for j in right) for i in left)
+    low = 0.25 * (max(boxes[i].y1 for i in left + right) - min(boxes[i].y0 for i in left + right))
+    level = all(any(_heads(boxes[i], boxes[j], low) for j in right) for i in left)
     return narrow and level and len(left) > 1
 
 
-def _line(a: Box, b: Box) -> float:
-    return min(a.height, b.height)
+def _heads(a: Box, b: Box, low: float) -> bool:
+    return abs(a.y0 - b.y0) < 0.5 * min(a.height, b.height) and a.height < max(low, 1.2 * b.height)
 
 
 def _by_rows(left: list[int], right: list[int], boxes: Sequence[Box]) -> list[int]:

@@ -226,7 +226,7 @@ def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tup
         else:
             losses.append(answer if isinstance(answer, str) else "the answer ran into the token limit")
     region = part.region
-    if part.pieces:
+    if part.pieces and layers < len(answers):
         region = replace(region, lines=_lines_read(part.pieces, answers))
     elif region.kind is Kind.TABLE and layers < len(answers):
         region = replace(region, lines=())  # a layer that is not kept must not come back as the table's grid
@@ -243,7 +243,7 @@ def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tup
 def _lines_read(pieces: Sequence[Line], answers: Sequence[Decoded | str]) -> tuple[Line, ...]:
     """The pieces with what was read of them."""
     return tuple(
-        replace(piece, text=answer.text)
+        piece if answer.kept_layer else replace(piece, text=answer.text, spans=())
         for piece, answer in zip(pieces, answers, strict=True)
         if not isinstance(answer, str) and answer.text.strip()
     )

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from gravityocr_cli.asides import Aside, turned
 from gravityocr_cli.cells import pieces_of
-from gravityocr_cli.crops import Limits, crops_of, crops_of_pieces, is_read_as_rows, png_of
+from gravityocr_cli.crops import Limits, crops_of, crops_of_pieces, is_read_as_rows, png_of, visible
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.errors import ModelError
 from gravityocr_cli.pdf import LostPage, Sheet, Source
@@ -175,9 +175,11 @@ def _part(page: Page, region: Region, plan: Plan) -> Part:
         return Part(region, method=Method.SKIPPED)
     if region.kind is Kind.TABLE:
         region = replace(region, rules=rules_in(page.pixels, page.dpi, region.box))
-        by_line = plan.limits.max_lines == 1 and not is_read_as_rows(region, plan.trust_layer)
-        if by_line and (pieces := pieces_of(page, region.box)):  # without any, its ink goes to the model as it is
-            return Part(region, crops_of_pieces(page, pieces, plan.limits), pieces)
+        if plan.limits.max_lines == 1:
+            as_painted = is_read_as_rows(region, plan.trust_layer)
+            pieces = visible(page, region.lines) if as_painted else pieces_of(page, region.box)
+            if pieces:  # without any, its ink goes to the model as it is
+                return Part(region, crops_of_pieces(page, region, pieces, plan.limits), pieces)
     if region.kind is not Kind.PICTURE:
         return Part(region, crops_of(page, region, plan.limits, plan.trust_layer))
     if not plan.images:

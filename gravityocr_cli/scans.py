@@ -16,6 +16,7 @@ from scipy import ndimage
 
 from gravityocr_cli.document import Box, Kind, Page
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, ink_outside, pictures_outside, pieces_of_lines
+from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.regions import Found, hull_of, overlap_of
 from gravityocr_cli.straighten import straightened
 from gravityocr_models import layout
@@ -25,7 +26,8 @@ _SOLID = 0.7  # of a box: letters and rules never cover so much of their paper
 _PRINT = (0.02, 0.4)  # of a dark box: what letters left white on it cover
 _SPECK = 30.0  # square points: less is dirt on the glass; a digit of ten points has 35
 _MOST = 0.5  # of a page's ink
-_SHEET = (842.0, 595.0)  # points, height and width
+_LINES, _LINE = 5, 8.0  # a column of text has so many lines at least, so many times as long as their pitch
+_SHEET = (595.0, 842.0)  # points
 _WHOLE = (Kind.TABLE, Kind.PICTURE, Kind.FORMULA)
 """Kinds whose box counts as it is: much of what they show is no line of text."""
 
@@ -65,17 +67,30 @@ def _seen_on(page: Page, weights: Path) -> tuple[tuple[Found, ...], tuple[str, .
 
 
 def seen_by(detector: layout.Detector, page: Page, least: float = layout.LEAST_SCORE) -> tuple[layout.Found, ...]:
-    """What the detector sees, in pixels of the page, surest first. A piece of a page is shown to it on a whole sheet:
-    it knows whole pages, and a table that is all there is looks to it like one that goes on beyond the edges."""
+    """What the detector sees, in pixels of the page, surest first.
+
+    It knows whole pages: a table that is all there is looks to it as if it went on beyond the edges. Such a one is
+    shown to it on a sheet of paper.
+    """
+    seen = detector.find(page.pixels, least)
     height, width, _ = page.pixels.shape
-    high, wide = (round(edge * page.dpi / 72) for edge in _SHEET)
-    if max(height, width) >= wide:
-        return detector.find(page.pixels, least)
+    short, long = (round(edge * page.dpi / 72) for edge in _SHEET)
+    if height * width > short * long / 2 or max(height, width) > long or not _is_table(seen, height * width):
+        return seen
+    high, wide = (short, long) if width > short else (long, short)
     sheet = np.empty((high, wide, 3), np.uint8)
     sheet[:] = np.median(page.pixels, axis=(0, 1))
     top, left = (high - height) // 4, (wide - width) // 2
     sheet[top : top + height, left : left + width] = page.pixels
-    return tuple(_moved(each, -left, -top, width, height) for each in detector.find(sheet, least))
+    moved = (_moved(each, -left, -top, width, height) for each in detector.find(sheet, least))
+    again = tuple(each for each in moved if each.box[0] < each.box[2] and each.box[1] < each.box[3])
+    return again if _is_table(again, height * width) else seen
+
+
+def _is_table(seen: Sequence[layout.Found], area: int) -> bool:
+    """Whether tables are most of the area, and no less than half of what is seen."""
+    boxes = [each.box for each in seen if each.label == "table"]
+    return sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes) > area / 2 and 2 * len(boxes) >= len(seen)
 
 
 def _moved(each: layout.Found, right: int, down: int, width: int, height: int) -> layout.Found:
@@ -94,7 +109,7 @@ def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
         _without_picture_of_text(_in_points(_solid_as_picture(each, ink), page.dpi), pieces, ink, page.dpi)
         for each in seen
     ]
-    boxes = _without_frames(boxes)
+    boxes = _without_frames([_beside_columns(each, pieces, ink, page.dpi) for each in boxes])
     owners = _owners(pieces, [each.box for each in boxes])
     grown = []
     for index, each in enumerate(boxes):
@@ -164,8 +179,8 @@ def _has_letters(dark: NDArray[np.bool_]) -> bool:
 
 def _ink_in(box: Box, ink: NDArray[np.bool_], dpi: float) -> float:
     """The share of a box, in points, that is ink."""
-    x0, y0, x1, y1 = (round(edge * dpi / 72) for edge in (box.x0, box.y0, box.x1, box.y1))
-    return float(ink[y0:y1, x0:x1].mean()) if ink[y0:y1, x0:x1].size else 0.0
+    inside = ink[_pixels(box, dpi)]
+    return float(inside.mean()) if inside.size else 0.0
 
 
 def _without_picture_of_text(each: Found, pieces: Sequence[Box], ink: NDArray[np.bool_], dpi: float) -> Found:
@@ -174,6 +189,44 @@ def _without_picture_of_text(each: Found, pieces: Sequence[Box], ink: NDArray[np
         return each
     lines = [piece for piece in pieces if _lies_in(piece, each.box) and _is_line(piece)]
     return each if ink_outside(ink, dpi, each.box, lines) > _LABELS else replace(each, kind=Kind.TEXT)
+
+
+def _beside_columns(each: Found, pieces: Sequence[Box], ink: NDArray[np.bool_], dpi: float) -> Found:
+    """The box; a picture without the columns of text beside, over or under what it shows."""
+    if each.kind is not Kind.PICTURE:
+        return each
+    inside = [piece for piece in pieces if _lies_in(piece, each.box) and piece.height > 4]
+    for column in _grouped(inside, ()):
+        if overlap_of(column, each.box) > 0 and _is_column(column, ink, dpi):
+            each = replace(each, box=_beside(each.box, _clip(column, each.box), ink, dpi))
+    return each
+
+
+def _is_column(box: Box, ink: NDArray[np.bool_], dpi: float) -> bool:
+    """Whether the ink stands on several lines of like pitch, each long."""
+    bands = lines_in(ink[_pixels(box, dpi)])
+    pitches = np.diff([72 / dpi * (first + last) / 2 for first, last in bands])
+    if len(bands) < _LINES or box.width < _LINE * (usual := np.median(pitches)):
+        return False
+    return bool(usual > 6 and (np.abs(pitches - usual) < 0.2 * usual).mean() > 0.7)
+
+
+def _beside(box: Box, column: Box, ink: NDArray[np.bool_], dpi: float) -> Box:
+    """Of what lies on the four sides of a column the part with the most ink; all, where that leaves too much out."""
+    sides = (
+        replace(box, x1=column.x0),
+        replace(box, x0=column.x1),
+        replace(box, y1=column.y0),
+        replace(box, y0=column.y1),
+    )
+    total, own, *parts = (int(ink[_pixels(each, dpi)].sum()) for each in (box, column, *sides))
+    most = max(range(4), key=lambda at: parts[at])
+    return sides[most] if parts[most] > 0.8 * (total - own) > 0 else box
+
+
+def _pixels(box: Box, dpi: float) -> tuple[slice, slice]:
+    x0, y0, x1, y1 = (max(0, round(edge * dpi / 72)) for edge in (box.x0, box.y0, box.x1, box.y1))
+    return slice(y0, y1), slice(x0, x1)
 
 
 def _as_note_under_notes(each: Found, found: Sequence[Found], page: Page) -> Found:

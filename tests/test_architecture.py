@@ -21,7 +21,7 @@ MODELS_ROWS = (
     {"config", "store"},
     {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs"},
     {"folding", "formulas", "verdict"},
-    {"teds", "reading"},
+    {"teds", "reading", "letters"},
     {"metrics", "ocr", "layout", "family"},
     {"weights", "drafters", "rounds"},
     {"speculate"},

@@ -120,6 +120,13 @@ def test_letters_that_run_together_are_no_rules() -> None:
     assert lefts(found(shown)) == [[2, 15], [2]]
 
 
+def test_small_letters_that_run_together_are_no_rules() -> None:
+    texts = "disagree", "ill people are only", "tolerable", "Mentally ill", "dependency", "communes"
+    small = [(20.3, 20.0 + 14 * at, text) for at, text in enumerate(texts)]
+    shown = page(words(*small, size=6.5, font="tiro"), dpi=72)
+    assert rules_in(shown.pixels, shown.dpi, Box(0, 0, WIDTH, HEIGHT)) == ()
+
+
 def test_rules_that_cut_letters_leave_them() -> None:
     text = words((22, 38, "gypsy"), (102, 38, "1,5"), (22, 60, "jug"), (102, 60, "2"))
     shown = page(all_of(text, grid((20, 100, 180), (20, 40, 62))))
@@ -189,3 +196,19 @@ def test_a_table_whose_ink_is_no_letters_is_still_read() -> None:
     assert pieces_of(dotted, region.box) == ()
     plan = Plan(144, Limits(16, 1024, 1), trust_layer=True, images=True, headers_footers=False, detector=Path())
     assert _part(dotted, region, plan).crops
+
+
+def test_a_painted_table_is_read_cell_by_cell_by_who_reads_a_line() -> None:
+    """White gaps as wide as those of a table's row, and rules in it, are no text of one line."""
+    placed = [(20, 40, "2004"), (120, 40, "36.2"), (20, 70, "2005"), (120, 70, "61.6")]
+    shown = page(all_of(words(*placed), grid((10, 100, 200), (25, 50, 80))))
+    lines = tuple(Line(Box(x, y - 9, x + 25, y + 2), text, 10.0, font="A+Roman") for x, y, text in placed)
+    unseen = Line(Box(250, 30, 280, 40), "white", 10.0)
+    region = Region(1, 3, Kind.TABLE, Box(10, 25, 290, 80), (*lines, unseen))
+    plan = Plan(144, Limits(16, 1024, 1), trust_layer=True, images=True, headers_footers=False, detector=Path())
+    part = _part(shown, region, plan)
+    assert part.pieces == lines
+    assert [crop.draft for crop in part.crops] == [line.text for line in lines]
+    assert {(crop.region, crop.font) for crop in part.crops} == {((1, 3), (1, "A+Roman"))}
+    assert max(crop.pixels.shape[1] for crop in part.crops) < 80
+    assert all(crop.draft is None for crop in _part(shown, region, replace(plan, trust_layer=False)).crops)

@@ -174,3 +174,38 @@ def test_more_lines_alone_than_rows_carry_on_the_rows_above() -> None:
         lines += [line("first", 10, 36 * row), line("5", 150, 36 * row), line("6", 200, 36 * row)]
         lines += [line("more of", 10, 36 * row + 12), line("it", 10, 36 * row + 24)]
     assert texts(rows_from_lines(lines)) == [["first more of it", "5", "6"]] * 3
+
+
+def test_a_header_spans_the_columns_of_the_rule_that_it_is_centred_on() -> None:
+    lines = [
+        line("all of them", 132, 0),
+        line("x", 10, 20), line("1.5", 100, 20), line("2.5", 150, 20), line("3.5", 200, 20),
+        line("y", 10, 40), line("4.5", 100, 40), line("5.5", 150, 40), line("6.5", 200, 40),
+    ]  # fmt: skip
+    under, over = (Box(97, y, 222, y + 1) for y in (14, -4))
+    for rule in (under, over):
+        assert [cell.columns for cell in rows_from_lines(lines, (rule,))[0]] == [1, 3]
+    assert [cell.columns for cell in rows_from_lines(lines)[0]] != [1, 3]
+    aside, far, upright = Box(40, 14, 222, 15), Box(97, 19, 222, 20), Box(159, 5, 160, 60)
+    assert rows_from_lines(lines, (aside, far, upright)) == rows_from_lines(lines)
+
+
+def test_wrapped_headers_are_one_row_however_low_the_rows_are() -> None:
+    lines = [
+        line("never", 100, 0), line("rather", 150, 0), line("seldom", 200, 0), line("p", 250, 0),
+        line("often", 150, 12),
+        line("x", 10, 34), line("1.5", 100, 34), line("2.5", 150, 34), line("3.5", 200, 34), line("7", 250, 34),
+        line("y", 10, 46), line("4.5", 100, 46), line("5.5", 150, 46), line("6.5", 200, 46), line("8", 250, 46),
+        line("z", 10, 58), line("4.5", 100, 58), line("5.5", 150, 58), line("6.5", 200, 58), line("8", 250, 58),
+    ]  # fmt: skip
+    assert texts(rows_from_lines(lines))[0] == ["", "never", "rather often", "seldom", "p"]
+
+
+def test_a_row_of_figures_a_little_nearer_to_the_one_above_is_a_row() -> None:
+    lines = [
+        line(text, x, y)
+        for y in (0, 15, 29, 44, 59, 73)
+        for x, text in ((10, "DHS"), (100, "0.76"), (200, "0.394"))
+        if x > 10 or y in (0, 44)
+    ]
+    assert len(rows_from_lines(lines)) == 6

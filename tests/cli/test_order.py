@@ -88,3 +88,20 @@ def test_boxes_that_lean_over_the_gutter() -> None:
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_a_permutation_even_of_equal_boxes(count: int) -> None:
     assert sorted(reading_order([Box(0, 0, 10, 10)] * count)) == list(range(count))
+
+
+def test_a_figure_level_with_a_paragraph_is_no_side_head() -> None:
+    named(
+        "a f b c d e g h i j k",
+        a=(41, 40, 191, 183),
+        f=(0, 196, 203, 543),
+        b=(201, 39, 351, 84),
+        c=(202, 86, 351, 277),
+        d=(203, 279, 353, 354),
+        e=(218, 405, 330, 435),
+        g=(418, 39, 567, 190),
+        h=(417, 192, 567, 386),
+        i=(578, 39, 729, 171),
+        j=(578, 173, 729, 433),
+        k=(219, 444, 682, 474),
+    )

@@ -4,12 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pymupdf
 import pytest
 
 from gravityocr_cli import errors, pipeline
+from gravityocr_cli.document import Box, Kind, Line, Region, Span
 from gravityocr_cli.output import FileProduct, TextProduct
-from gravityocr_cli.pipeline import convert
+from gravityocr_cli.pipeline import _finish, convert
+from gravityocr_cli.prepare import Part
 from gravityocr_cli.report import Method, PageReport
 from gravityocr_cli.settings import Decode, PageRanges, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
@@ -187,3 +190,16 @@ def test_an_unreadable_document_never_loads_the_model(tmp_path: Path) -> None:
 
     with pytest.raises(errors.MissingInput):
         convert(tmp_path / "none.pdf", TextProduct(), never, Settings())
+
+
+def test_a_table_whose_layer_lies_keeps_its_grid() -> None:
+    """What was read stands where the painted lines do, in the model's words and without the layer's styles."""
+    lines = tuple(Line(Box(x, y, x + 30, y + 10), "lie", 10.0, spans=(Span("lie"),)) for y in (0, 20) for x in (0, 100))
+    region = Region(1, 0, Kind.TABLE, Box(0, 0, 130, 30), lines)
+    crops = tuple(Crop(np.zeros((20, 60, 3), np.uint8), draft="lie") for _ in lines)
+    part = Part(region, crops, lines)
+    read = [Decoded(text, (1,), (1,), 0.9, agreement=0.0) for text in ("a", "b", "c", "d")]
+    ((block,), _) = _finish(part, list(read), Settings())
+    assert block.text == "<table>\n<tr><td>a</td><td>b</td></tr>\n<tr><td>c</td><td>d</td></tr>\n</table>"
+    ((kept,), report) = _finish(part, [replace(each, text="lie", kept_layer=True) for each in read], Settings())
+    assert (kept.text.count("lie"), report.method) == (4, Method.LAYER)

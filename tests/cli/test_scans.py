@@ -12,7 +12,7 @@ from gravityocr_cli.document import Box, Kind, Line, Page
 from gravityocr_cli.errors import ModelError
 from gravityocr_cli.pdf import Sheet, Source
 from gravityocr_cli.regions import Found, regions_of
-from gravityocr_cli.scans import found_on_scan, read_scan
+from gravityocr_cli.scans import found_on_scan, read_scan, seen_by
 from gravityocr_cli.settings import Settings
 from gravityocr_models import layout
 
@@ -127,7 +127,7 @@ def test_a_scan_is_straightened_and_read_by_the_detector(make_pdf: MakePdf, monk
     asked: list[tuple[int, ...]] = []
 
     class Fake:
-        def find(self, pixels: Any) -> tuple[layout.Found, ...]:
+        def find(self, pixels: Any, least: float) -> tuple[layout.Found, ...]:
             asked.append(pixels.shape)
             return (seen("heading", 55, 55, 305, 205),)
 
@@ -144,7 +144,7 @@ def test_a_scan_with_a_stamp_is_read_as_a_scan(make_pdf: MakePdf, monkeypatch: p
     """Painted text is there, and says nothing about most of the page."""
 
     class Fake:
-        def find(self, pixels: Any) -> tuple[layout.Found, ...]:
+        def find(self, pixels: Any, least: float) -> tuple[layout.Found, ...]:
             return (seen("heading", 55, 55, 305, 205),)
 
     monkeypatch.setattr(scans, "_detector", lambda weights: Fake())
@@ -174,3 +174,51 @@ def test_without_a_detector_the_ink_decides_and_the_report_says_so(make_pdf: Mak
 def test_a_detector_that_somebody_names_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such layout model"):
         prepare.plan_of(144.0, Limits(16, 1024, 6), Settings(layout_model=str(tmp_path / "none.onnx")))
+
+
+def test_a_table_that_is_all_there_is_is_looked_at_on_a_sheet_of_paper() -> None:
+    class Fake:
+        """Sees the edges of what is dark where paper is around it, and else a part."""
+
+        def find(self, pixels: Any, least: float) -> tuple[layout.Found, ...]:
+            asked.append(pixels.shape[:2])
+            if pixels.shape == piece.pixels.shape:
+                return (layout.Found("table", (200, 0, 480, 200), 0.4), *others)
+            rows, columns = np.nonzero(pixels[..., 0] < 100)
+            return (layout.Found("table", (columns.min() - 9, rows.min(), columns.max() + 1, rows.max() + 1), 0.9),)
+
+    asked: list[tuple[int, ...]] = []
+    piece = Page(1, 250, 100, 144, np.full((200, 500, 3), 240, np.uint8))
+    piece.pixels[10:190, 0:495] = 0
+    piece.pixels[12:188, 2:493] = 240
+    others: tuple[layout.Found, ...] = ()
+    assert [each.box for each in seen_by(Fake(), piece)] == [(0, 10, 495, 190)]  # type: ignore[arg-type]
+    assert asked == [(200, 500), (1684, 1190)]
+    others = (seen("text", 0, 0, 50, 20), seen("text", 0, 40, 50, 60))  # a small page with a table
+    assert seen_by(Fake(), piece)[0].box == (200, 0, 480, 200)  # type: ignore[arg-type]
+    assert asked[2:] == [(200, 500)]
+
+
+def test_a_picture_leaves_out_the_column_of_text_beside_it(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        page.draw_rect((60, 60, 290, 500), color=None, fill=(0, 0, 0))
+        page.insert_textbox((300, 60, 500, 300), TEXT, fontsize=10)
+        page.insert_text((310, 450), "A photograph", fontsize=10)
+
+    picture, *texts = found_on_scan(scan(make_pdf, paint), [seen("picture", 55, 55, 505, 505)])
+    assert picture.kind is Kind.PICTURE
+    assert picture.box.x1 <= 302
+    assert [(each.kind, round(each.box.x0, -1)) for each in texts] == [(Kind.TEXT, 300), (Kind.TEXT, 310)]
+
+
+def test_a_picture_keeps_its_labels_and_what_stands_amid_it(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        page.draw_rect((60, 60, 180, 500), color=None, fill=(0, 0, 0))
+        page.draw_rect((420, 60, 500, 500), color=None, fill=(0, 0, 0))
+        page.insert_textbox((200, 60, 400, 300), TEXT, fontsize=10)
+        for at in range(8):
+            page.insert_text((200, 350 + 12 * at), f"{at}00", fontsize=10)
+
+    assert [each.kind for each in found_on_scan(scan(make_pdf, paint), [seen("picture", 55, 55, 505, 505)])] == [
+        Kind.PICTURE
+    ]
