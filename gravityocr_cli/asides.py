@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gravityocr_cli.document import Box, Kind, Line
-from gravityocr_cli.regions import Found, hull_of, overlap_of
+from gravityocr_cli.document import Box, Kind, Line, hull_of
+from gravityocr_cli.regions import Found, overlap_of
 from gravityocr_cli.textlayer import rows_of
 
 _FURNITURE = (Kind.HEADER, Kind.FOOTER)

@@ -73,7 +73,7 @@ def _formula_in(page: Page, region: Region) -> str:
         return ""
     box, own = region.box, region.lines
     signs = [sign for sign in page.signs if box.holds(sign.box)]
-    if len(signs) > MOST_SIGNS:
+    if len(signs) > MOST_SIGNS:  # no formula, and comparing them all with the lines would take long
         return ""
     others = [line.box for line in page.lines if line not in own and box.overlaps(line.box)]
     signs = [

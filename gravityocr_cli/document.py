@@ -4,6 +4,7 @@ Points are 1/72 inch in the page as displayed: CropBox applied, /Rotate applied,
 Pixels are the same frame times dpi / 72.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -57,6 +58,12 @@ class Box:
         """Whether the other's middle lies inside."""
         x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
         return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
+
+
+def hull_of(boxes: Iterable[Box]) -> Box:
+    """The smallest box around boxes, of which there is one at least."""
+    x0, y0, x1, y1 = zip(*((box.x0, box.y0, box.x1, box.y1) for box in boxes), strict=True)
+    return Box(min(x0), min(y0), max(x1), max(y1))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from statistics import median
 
-from gravityocr_cli.document import Box, Sign
+from gravityocr_cli.document import Box, Sign, hull_of
 from gravityocr_cli.mathsigns import SPELLED
 from gravityocr_models.formulas import ACCENTS, COMMANDS
 from gravityocr_models.latex import FUNCTIONS
@@ -92,13 +92,7 @@ def atoms_of(signs: Sequence[Sign]) -> list[Atom]:
 
 def built(latex: str, parts: Iterable[Atom], baseline: float, size: float, kind: Kind, *boxes: Box) -> Atom:
     """What parts, and perhaps rules, make."""
-    return Atom(latex, hull([*(part.box for part in parts), *boxes]), baseline, size, kind)
-
-
-def hull(boxes: Iterable[Box]) -> Box:
-    """The smallest box around boxes."""
-    x0, y0, x1, y1 = zip(*((box.x0, box.y0, box.x1, box.y1) for box in boxes), strict=True)
-    return Box(min(x0), min(y0), max(x1), max(y1))
+    return Atom(latex, hull_of([*(part.box for part in parts), *boxes]), baseline, size, kind)
 
 
 def size_of(atoms: Iterable[Atom]) -> float:
@@ -144,7 +138,7 @@ def _without_pieces(atoms: Sequence[Atom]) -> list[Atom]:
             out.append(atom)
         else:
             known = atom if out[at].text == _EXTENSION else out[at]
-            out[at] = replace(known, box=hull([out[at].box, atom.box]))
+            out[at] = replace(known, box=hull_of([out[at].box, atom.box]))
     return [*(atom for atom in atoms if atom.text not in _IN_PIECES), *out]
 
 
@@ -181,12 +175,12 @@ def _stacked(atoms: Sequence[Atom]) -> list[Atom]:
         return lower.text == "=" and across < 0.1 and 0 < down < 0.5
 
     def congruent(upper: Atom, lower: Atom) -> Atom:
-        return replace(lower, latex=r"\cong", text="≅", box=hull([upper.box, lower.box]))
+        return replace(lower, latex=r"\cong", text="≅", box=hull_of([upper.box, lower.box]))
 
     out = _paired(atoms, "∼", is_under, congruent)
     for dot in [atom for atom in out if atom.text == "."]:
         if dots := _falling(dot, [atom for atom in out if atom.text == "."]):
-            upright = hull([each.box for each in dots]).width < 0.3 * dot.size
+            upright = hull_of([each.box for each in dots]).width < 0.3 * dot.size
             whole = built(r"\vdots" if upright else r"\ddots", dots, dots[1].baseline, dot.size, Kind.SIGN)
             out = [*(atom for atom in out if atom not in dots), whole]
     return out
@@ -230,9 +224,9 @@ def _with_long_arrows(atoms: Sequence[Atom]) -> list[Atom]:
             out.append(atom)
         elif before.text + atom.text in _LONG:
             latex = _LONG[before.text + atom.text]
-            out[-1] = replace(before, latex=latex, box=hull([before.box, atom.box]), text=atom.text)
+            out[-1] = replace(before, latex=latex, box=hull_of([before.box, atom.box]), text=atom.text)
         elif before.text == atom.text in ("-", "=") and atom.box.x0 < before.box.x1:  # more of the shaft
-            out[-1] = replace(before, box=hull([before.box, atom.box]))
+            out[-1] = replace(before, box=hull_of([before.box, atom.box]))
         elif atom.text not in ("-", "=") or before.text not in ("→", "⇒") or atom.x > before.box.x1:
             out.append(atom)  # all but a shaft that its head hides
     return out
@@ -284,7 +278,7 @@ def _side_by_side(atoms: Sequence[Atom], white: float, fits: Callable[[str, str]
         alike = before.kind is atom.kind is Kind.WORD and before.size == atom.size and _on_one_line(before, atom)
         near = -0.3 < (atom.box.x0 - before.box.x1) / atom.size < white
         if out and alike and near and fits(before.text, atom.text):
-            out[-1] = replace(before, text=before.text + atom.text, box=hull([before.box, atom.box]))
+            out[-1] = replace(before, text=before.text + atom.text, box=hull_of([before.box, atom.box]))
         else:
             out.append(atom)
     return out

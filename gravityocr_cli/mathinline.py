@@ -14,9 +14,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from gravityocr_cli.document import Box, Sign
+from gravityocr_cli.document import Box, Sign, hull_of
 from gravityocr_cli.inlinemath import is_math
-from gravityocr_cli.mathatoms import hull
 from gravityocr_cli.mathlayout import inline_latex
 from gravityocr_cli.textlayer import UNSOUND
 from gravityocr_models.latex import FUNCTIONS
@@ -196,7 +195,7 @@ def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[
         latex = inline_latex(signs, [bar for bar in bars if box.holds(bar)])
         if not latex:
             continue
-        ink = hull(sign.box for sign in signs)
+        ink = hull_of(sign.box for sign in signs)
         before, after = glyphs[start - 1] if start else None, glyphs[end] if end < len(glyphs) else None
         left = " " * bool(before and ink.x0 - before.box[2] > _WHITE * size and not stretch[0].spaced)
         right = " " * bool(after and after.box[0] - ink.x1 > _WHITE * size and not after.spaced)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from statistics import median
 
-from gravityocr_cli.document import Box, Sign
+from gravityocr_cli.document import Box, Sign, hull_of
 from gravityocr_cli.mathatoms import (
     AXIS,
     Atom,
@@ -20,7 +20,6 @@ from gravityocr_cli.mathatoms import (
     baseline_of,
     built,
     full_sized,
-    hull,
     line_of,
     size_of,
 )
@@ -164,7 +163,7 @@ def _is_other_row(atom: Atom, chain: Sequence[Atom]) -> bool:
 
 def _is_centred(bar: Box, above: Sequence[Atom], below: Sequence[Atom]) -> bool:
     """Whether what stands over a rule is a numerator, and not of the line above what an overline covers."""
-    box = hull(atom.box for atom in above)
+    box = hull_of(atom.box for atom in above)
     off = abs(box.x0 + box.x1 - bar.x0 - bar.x1) / 2
     near = min(atom.box.y0 for atom in below) - bar.y1 < 0.2 * size_of(below)
     return not near or off < 0.25 * size_of(above)
@@ -206,7 +205,7 @@ def _limit(operator: Atom, atoms: Sequence[Atom], side: int) -> list[Atom]:
         and -0.12 * size < (atom.box.y0 - box.y1 if side > 0 else box.y0 - atom.box.y1) < _LIMIT_GAP * size
     ]  # fmt: skip
     for limit in (group for white in _LIMIT_WHITE for group in _parted_by_white(band, white * size)):
-        reach = hull(atom.box for atom in limit)
+        reach = hull_of(atom.box for atom in limit)
         if abs((reach.x0 + reach.x1) / 2 - operator.x) < max(_LIMIT_OFF * size, 0.12 * reach.width):
             return limit
     return []
@@ -240,7 +239,7 @@ def _with_matrices(atoms: Sequence[Atom]) -> list[Atom]:
         high = fence.box.height > _TALL * fence.size or not full_sized(inside, fence.size)
         if len(rows) > 1 and high and fence in out and (partner or fence.text == "{"):
             parts = [fence, *inside] + ([partner] if partner else [])
-            size, box = size_of(inside), hull(atom.box for atom in parts)
+            size, box = size_of(inside), hull_of(atom.box for atom in parts)
             latex = _matrix(fence.text if partner else "", rows)
             whole = built(latex, parts, (box.y0 + box.y1) / 2 + AXIS * size, size, Kind.BUILT)
             out = [*(atom for atom in out if atom not in parts), whole]

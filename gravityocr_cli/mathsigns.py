@@ -6,9 +6,7 @@ says which alphabet they belong to.
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from gravityocr_cli.document import Box, Sign
 from gravityocr_cli.textlayer import UNSOUND
@@ -25,7 +23,6 @@ _RARE = (
 )
 SPELLED = COMMANDS | {"′": r"\prime"} | {sign: f"\\{name}" for sign, name in map(str.split, _RARE.split("|"))}
 """A sign -> its LaTeX. The glyph of a backslash is more often that of a difference of sets."""
-MOST_BAR, LEAST_BAR = 2.0, 2.5  # points: the height of a rule at most, its width at least
 _BOLD, _ITALIC = 16, 2  # bits of a font's flags
 _FONTS = (
     (r"cmsy|sy\d*\Z|mathsym|math-?(?:cal|symb)|-sy-|[pt]xsys|eus|rsfs|script", r"\mathcal"),
@@ -107,12 +104,3 @@ def _alphabet(text: str, font: str, flags: int) -> str:
         return r"\mathbf"
     slanted = (flags & _ITALIC or _SLANTED.search(font)) and not _TEXT_SLANTED.search(font)
     return r"\mathrm" if text.isascii() and text.isalpha() and not slanted else ""
-
-
-def bars_of(painted: Sequence[tuple[Any, ...]]) -> tuple[Box, ...]:
-    """The thin level rules among what is painted (PyMuPDF's `get_bboxlog`): of fractions, roots and overlines."""
-    return tuple(
-        Box(x0, y0, x1, y1)
-        for kind, (x0, y0, x1, y1), *_ in painted
-        if kind in ("fill-path", "stroke-path") and 0 <= y1 - y0 <= MOST_BAR and x1 - x0 >= LEAST_BAR
-    )

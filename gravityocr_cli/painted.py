@@ -12,12 +12,13 @@ from typing import Any
 import pymupdf
 
 from gravityocr_cli.document import Box, Sign
-from gravityocr_cli.mathsigns import bars_of, sign_of
+from gravityocr_cli.mathsigns import sign_of
 from gravityocr_cli.textlayer import UNSOUND
 
 _LEVEL = 0.999  # cosine of a line's angle
 _INVISIBLE = 3  # a trace's type of text that leaves no mark
 _NAME = 20  # letters of a font's name that are compared: a trace keeps 24 behind the subset's prefix
+_MOST_BAR, _LEAST_BAR = 2.0, 2.5  # points: the height of a rule at most, its width at least
 _MARGIN = 3.0  # points around a formula's box in which its signs are looked for
 _AS_WIDE = 0.02  # of the size: how far a glyph's width may be off where it is the font's
 mupdf = pymupdf.mupdf
@@ -30,7 +31,7 @@ def formula_paint(page: pymupdf.Page, boxes: Sequence[Box]) -> tuple[tuple[Sign,
     fonts, places = _Fonts(page), _Places(boxes)
     try:
         signs = tuple(sign for span in page.get_texttrace() for sign in _signs(span, places, fonts))
-        return signs, tuple(bar for bar in bars_of(page.get_bboxlog()) if places.hold(bar.x0, bar.y0))
+        return signs, tuple(bar for bar in _bars(page) if places.hold(bar.x0, bar.y0))
     except (RuntimeError, mupdf.FzErrorBase, ValueError, ArithmeticError):  # a page's text can do without
         return (), ()
 
@@ -62,6 +63,13 @@ def _glyphs(chars: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, str, Any, A
         glyph = (number, text, origin, box)
     if glyph is not None:
         yield glyph
+
+
+def _bars(page: pymupdf.Page) -> Iterator[Box]:
+    """Thin level rules: of fractions, roots and overlines."""
+    for kind, (x0, y0, x1, y1), *_ in page.get_bboxlog():
+        if kind in ("fill-path", "stroke-path") and 0 <= y1 - y0 <= _MOST_BAR and x1 - x0 >= _LEAST_BAR:
+            yield Box(x0, y0, x1, y1)
 
 
 class _Places:

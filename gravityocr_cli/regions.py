@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gravityocr_cli.document import Box, Kind, Line, Page, Region
+from gravityocr_cli.document import Box, Kind, Line, Page, Region, hull_of
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, pictures_outside, rules_across
 from gravityocr_cli.kinds import CAPTION_LABEL, by_numbers, in_margin, settled
 from gravityocr_cli.order import reading_order
@@ -225,15 +225,6 @@ def _between_rules(body: list[Region], page: Page) -> list[list[Region]]:
             bands.append(above)
             rest = below
     return [*bands, rest]
-
-
-def hull_of(boxes: list[Box]) -> Box:
-    return Box(
-        min(box.x0 for box in boxes),
-        min(box.y0 for box in boxes),
-        max(box.x1 for box in boxes),
-        max(box.y1 for box in boxes),
-    )
 
 
 def _area(box: Box) -> float:

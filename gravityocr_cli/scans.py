@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from gravityocr_cli.document import Box, Kind, Page
+from gravityocr_cli.document import Box, Kind, Page, hull_of
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, ink_outside, pictures_outside, pieces_of_lines
 from gravityocr_cli.inklines import lines_in
-from gravityocr_cli.regions import Found, hull_of, overlap_of
+from gravityocr_cli.regions import Found, overlap_of
 from gravityocr_cli.straighten import straightened
 from gravityocr_models import layout
 

@@ -77,7 +77,7 @@ SYNONYMS = {
 }
 SYNONYMS |= {sign: command for command, sign in SYMBOLS.items()}
 
-_INFIX = {r"\over": r"\frac", r"\choose": r"\binom"}
+INFIX = {r"\over": r"\frac", r"\choose": r"\binom"}
 # Said to the typesetter, not to the reader: spaces, sizes, upright text, style.
 _SILENT = set(
     r"\, \; \: \! \> \  \quad \qquad \enspace \thinspace \thinmuskip ~ & \\ \left \right \middle \limits \nolimits "
@@ -131,8 +131,8 @@ def _commands_first(tokens: Sequence[str]) -> list[str]:
     out: list[str] = []
     starts = [0]
     for token in tokens:
-        if token in _INFIX:
-            out.insert(starts[-1], _INFIX[token])
+        if token in INFIX:
+            out.insert(starts[-1], INFIX[token])
             continue
         out.append(token)
         if token in ("{", r"\left") or token.startswith(r"\begin"):

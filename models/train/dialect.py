@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gravityocr_models.latex import FUNCTIONS, SYMBOLS, SYNONYMS
+from gravityocr_models.latex import FUNCTIONS, INFIX, SYMBOLS, SYNONYMS
 
 _TOKEN = re.compile(r"\\(?:begin|end)\s*\{[A-Za-z*]+\}|\\operatorname\*|\\[A-Za-z]+|\\[^A-Za-z]|\S")
 _COMMENT = re.compile(r"(?<!\\)%.*")
@@ -45,7 +45,6 @@ _ONE_ARGUMENT = (
 )
 _PAINTED_LATE = {r"\underline", r"\underbrace", r"\boxed", r"\xrightarrow", r"\xleftarrow", r"\substack"}
 _TWO_ARGUMENTS = {r"\frac", r"\binom", r"\stackrel", r"\underset"}
-_INFIX = {r"\over": r"\frac", r"\choose": r"\binom"}
 _FENCES = {
     "matrix": None, "pmatrix": ("(", ")"), "bmatrix": ("[", "]"), "Bmatrix": (r"\{", r"\}"), "vmatrix": ("|", "|"),
     "Vmatrix": (r"\Vert", r"\Vert"), "cases": (r"\{", "."),
@@ -149,9 +148,9 @@ class _Reader:
         """Everything up to one of the ends, which is left to the caller. `\\over` and font switches reach to there."""
         pieces: list[Piece] = []
         while (token := self.peek()) and token not in ends:
-            if token in _INFIX:
+            if token in INFIX:
                 self.take()
-                return [Piece(_INFIX[token]), *_braced(pieces), *_braced(self.row(ends))]
+                return [Piece(INFIX[token]), *_braced(pieces), *_braced(self.row(ends))]
             if token in _SWITCHES:
                 self.take()
                 return pieces + _styled(_SWITCHES[token], self.row(ends))
