@@ -12,10 +12,10 @@ import time
 import numpy as np
 import pymupdf
 
-from gravityocr_cli.document import Box
-from gravityocr_cli.mathlayout import latex_of
 from gravityocr_cli.painted import formula_paint
+from gravityocr_models.mathlayout import latex_of
 from gravityocr_models.metrics import formula_similarity
+from gravityocr_models.signs import Box
 from gravityocr_models.train.corpora import SHEETS
 from gravityocr_models.train.dialect import normal_latex
 from gravityocr_models.train.sheets import FORMULA, sources_of

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gravityocr_cli.document import Box, Kind, Line, hull_of
+from gravityocr_cli.document import Kind, Line
 from gravityocr_cli.regions import Found, overlap_of
 from gravityocr_cli.textlayer import rows_of
+from gravityocr_models.signs import Box, hull_of
 
 _FURNITURE = (Kind.HEADER, Kind.FOOTER)
 _LINES = 4  # fewer are labels

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from gravityocr_cli.document import Block, Box, Kind, Line
+from gravityocr_cli.document import Block, Kind, Line
 from gravityocr_cli.elements import (
     Aside,
     Code,
@@ -30,6 +30,7 @@ from gravityocr_cli.joins import flow, is_unfinished, longer, same_column
 from gravityocr_cli.lists import Item, items_of, number_of
 from gravityocr_cli.notes import Labels, notes_in, with_links
 from gravityocr_cli.textlayer import rows_of
+from gravityocr_models.signs import Box
 
 _TABLE_LABEL = re.compile(r"\s*(?:table|tab\.|tableau|tabelle|tabla|表)\s*", re.IGNORECASE)
 _FIGURE_LABEL = re.compile(r"\s*(?:fig(?:ure)?s?\b|abb(?:ildung)?\b|scheme|chart|plate|photo|图|圖|図)", re.IGNORECASE)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, sparse
 
-from gravityocr_cli.document import Box, Line, Page
+from gravityocr_cli.document import Line, Page
 from gravityocr_cli.inkcut import Bounds, Mask, ink_of
+from gravityocr_models.signs import Box
 
 _MOST = 20_000  # letters of a table; more are the dots of a picture
 _EM = 1.4  # heights of a font size

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gravityocr_cli.document import Box, Kind, Line, Page, Region
+from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.inkcut import ink_of, runs
 from gravityocr_cli.inklines import lines_in
-from gravityocr_cli.mathlayout import MOST_SIGNS, latex_of
 from gravityocr_cli.textlayer import CONTRAST, contrast_of, draft_of, font_of, rows_of
+from gravityocr_models.mathlayout import MOST_SIGNS, latex_of
 from gravityocr_models.records import Crop, Task
+from gravityocr_models.signs import Box
 
 LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
 MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge

@@ -4,12 +4,13 @@ Points are 1/72 inch in the page as displayed: CropBox applied, /Rotate applied,
 Pixels are the same frame times dpi / 72.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gravityocr_models.signs import Box, Sign
 
 
 class Kind(StrEnum):
@@ -27,43 +28,6 @@ class Kind(StrEnum):
     PICTURE = "picture"
     HEADER = "header"
     FOOTER = "footer"
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle in points: left, top, right, bottom."""
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-
-    def __post_init__(self) -> None:
-        if not (self.x0 <= self.x1 and self.y0 <= self.y1):
-            raise ValueError(f"box is inside out: {self}")
-
-    @property
-    def width(self) -> float:
-        return self.x1 - self.x0
-
-    @property
-    def height(self) -> float:
-        return self.y1 - self.y0
-
-    def overlaps(self, other: "Box") -> bool:
-        """Whether they share an area."""
-        return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
-
-    def holds(self, other: "Box") -> bool:
-        """Whether the other's middle lies inside."""
-        x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
-        return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
-
-
-def hull_of(boxes: Iterable[Box]) -> Box:
-    """The smallest box around boxes, of which there is one at least."""
-    x0, y0, x1, y1 = zip(*((box.x0, box.y0, box.x1, box.y1) for box in boxes), strict=True)
-    return Box(min(x0), min(y0), max(x1), max(y1))
 
 
 @dataclass(frozen=True)
@@ -120,21 +84,6 @@ class Line:
     mono: bool = False
     spans: tuple[Span, ...] = ()
     font: str = ""
-
-
-@dataclass(frozen=True)
-class Sign:
-    """A painted sign of a formula. text: one character, U+FFFD where unknown. box: of its ink.
-
-    origin: x, and y of its baseline. size: of its font in points. alphabet: LaTeX's command for the alphabet that a
-        letter is set in, or "".
-    """
-
-    text: str
-    box: Box
-    origin: tuple[float, float]
-    size: float
-    alphabet: str = ""
 
 
 @dataclass(frozen=True)

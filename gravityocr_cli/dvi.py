@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gravityocr_cli.document import Box
+from gravityocr_models.signs import Box
 
 SECONDS = 30  # that a program of TeX's may take
 BLOT = "sign "  # begins what is said to `read_dvi` about the rule that comes next

@@ -15,12 +15,13 @@ from rich.table import Table
 
 from gravityocr_cli import cdm
 from gravityocr_cli.crops import Limits, crops_of
-from gravityocr_cli.document import Box, Kind, Page, Region
+from gravityocr_cli.document import Kind, Page, Region
 from gravityocr_cli.errors import InputError
 from gravityocr_cli.scoring import mean, print_table, rounded, shown
 from gravityocr_models.latex import tokens
 from gravityocr_models.metrics import bleu4, similarity
 from gravityocr_models.records import Crop, Decoded
+from gravityocr_models.signs import Box
 
 IMAGE_DPI = 200  # of the images, about
 Read = Callable[[Sequence[Crop]], list[Decoded]]

@@ -16,9 +16,10 @@ from statistics import median
 import numpy as np
 from scipy.sparse import csgraph
 
-from gravityocr_cli.document import Box, Line, Span
+from gravityocr_cli.document import Line, Span
 from gravityocr_cli.tables import Cell, Rows
 from gravityocr_cli.textlayer import rows_of
+from gravityocr_models.signs import Box
 
 FIGURE = re.compile(r"[-–−+]?[0-9][0-9.,]*%?|[-–—]")
 _LEADING = 1.35  # font sizes from line to line within a cell at most

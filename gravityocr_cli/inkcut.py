@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from gravityocr_cli.document import Box, Kind
+from gravityocr_cli.document import Kind
+from gravityocr_models.signs import Box
 
 _CONTRAST = 48  # grey levels from the ground; bleed-through and watermarks stay under it
 _TILE, _TILES = 24, 8  # pixels, a multiple of 6, and the least tiles a side

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gravityocr_cli import tables
-from gravityocr_cli.document import Box, Line, Region
+from gravityocr_cli.document import Line, Region
 from gravityocr_cli.elements import (
     Aside,
     Element,
@@ -26,6 +26,7 @@ from gravityocr_cli.hyphens import ends_broken, is_wide, join
 from gravityocr_cli.inline import Runs, joined_runs
 from gravityocr_cli.lists import Item, looks_like_list
 from gravityocr_cli.textlayer import rows_of
+from gravityocr_models.signs import Box
 
 _FINAL = re.compile(r"""[.?!:…。！？：．]["'”’»)\]」』）】]*$""")
 _CONTINUED = re.compile(r"\b(?:continued|cont(?:['’]d|d?\.)|fortsetzung|suite)|续|続", re.IGNORECASE)

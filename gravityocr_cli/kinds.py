@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from gravityocr_cli.document import Box, Kind, Line, Page, Region
+from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.headings import depth_of, size_of
 from gravityocr_cli.inlinemath import is_formula
 from gravityocr_cli.lists import LEADERS
 from gravityocr_cli.textlayer import rows_of
+from gravityocr_models.signs import Box
 
 CAPTION_LABEL = re.compile(r"(?:table|fig(?:ure|\.)?|algorithm)\s+[\dIVXLA-Z.]+[.:]?", re.IGNORECASE)
 _CAPTION = re.compile(

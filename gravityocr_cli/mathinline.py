@@ -14,11 +14,10 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from gravityocr_cli.document import Box, Sign, hull_of
 from gravityocr_cli.inlinemath import is_math
-from gravityocr_cli.mathlayout import inline_latex
-from gravityocr_cli.textlayer import UNSOUND
 from gravityocr_models.latex import FUNCTIONS
+from gravityocr_models.mathlayout import inline_latex
+from gravityocr_models.signs import UNSOUND, Box, Sign, hull_of
 
 MATH_FONT = re.compile(
     r"cmmi|cmmib|cmsy|cmbsy|cmex|msam|msbm|eu[fs][mb]\d|lmmath|newtxm|newpxm|txmi|txsy|txex|rsfs|mtmi|mtsy|"

@@ -6,7 +6,7 @@ end before the next. Pure geometry, in any unit.
 
 from collections.abc import Sequence
 
-from gravityocr_cli.document import Box
+from gravityocr_models.signs import Box
 
 _SLACK = 0.02  # of the width: how far boxes may lean over a gutter and still stand beside it
 

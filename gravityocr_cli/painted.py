@@ -11,9 +11,8 @@ from typing import Any
 
 import pymupdf
 
-from gravityocr_cli.document import Box, Sign
-from gravityocr_cli.mathsigns import sign_of
-from gravityocr_cli.textlayer import UNSOUND
+from gravityocr_models.mathsigns import sign_of
+from gravityocr_models.signs import UNSOUND, Box, Sign
 
 _LEVEL = 0.999  # cosine of a line's angle
 _INVISIBLE = 3  # a trace's type of text that leaves no mark

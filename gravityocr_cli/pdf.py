@@ -24,12 +24,13 @@ from PIL import Image
 
 from gravityocr_cli import errors
 from gravityocr_cli.asides import Aside, as_table, asides_of, turned, with_places, without
-from gravityocr_cli.document import Box, Kind, Link, Page, Tick
+from gravityocr_cli.document import Kind, Link, Page, Tick
 from gravityocr_cli.inlinemath import is_formula
 from gravityocr_cli.mathinline import maths_in_lines, with_maths
 from gravityocr_cli.painted import formula_paint
 from gravityocr_cli.regions import Found
 from gravityocr_cli.textlayer import lines_of, with_ticks
+from gravityocr_models.signs import Box
 
 MAX_FILE_BYTES = 4 * 2**30
 MAX_PIXELS = 24_000_000  # a rendered page's, unless told otherwise; an A4 page at 144 dpi has 2 million

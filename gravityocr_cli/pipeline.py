@@ -13,7 +13,7 @@ from typing import Protocol
 from gravityocr_cli.blocks import block_of, lost_block
 from gravityocr_cli.checkpoints import folder_of
 from gravityocr_cli.crops import Limits
-from gravityocr_cli.document import Block, Box, Kind, Line, Region
+from gravityocr_cli.document import Block, Kind, Line, Region
 from gravityocr_cli.errors import ModelError
 from gravityocr_cli.furniture import without_running_heads
 from gravityocr_cli.html import write_html
@@ -24,6 +24,7 @@ from gravityocr_cli.prepare import OUT_OF_TIME, LocalPages, Pages, Part, Prepare
 from gravityocr_cli.report import DocumentReport, Method, PageReport, RegionReport, region_report
 from gravityocr_cli.settings import Decode, Format, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
+from gravityocr_models.signs import Box
 
 WINDOW_CROPS = 128
 WINDOW_PAGES = 16

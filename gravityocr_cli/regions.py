@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gravityocr_cli.document import Box, Kind, Line, Page, Region, hull_of
+from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, pictures_outside, rules_across
 from gravityocr_cli.kinds import CAPTION_LABEL, by_numbers, in_margin, settled
 from gravityocr_cli.order import reading_order
 from gravityocr_cli.textlayer import is_upright, is_vertical
+from gravityocr_models.signs import Box, hull_of
 
 
 @dataclass(frozen=True)

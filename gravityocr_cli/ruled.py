@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gravityocr_cli.cells import ink_on_grounds, rules_of
-from gravityocr_cli.document import Box, Line
+from gravityocr_cli.document import Line
 from gravityocr_cli.grid import FIGURE, markup_of, together
 from gravityocr_cli.tables import Cell, Rows
 from gravityocr_cli.textlayer import rows_of
+from gravityocr_models.signs import Box
 
 _SAME = 3.0  # points between rules that are one
 _DRAWN = 0.6  # share of a cell's side that has to be drawn

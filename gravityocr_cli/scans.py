@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from gravityocr_cli.document import Box, Kind, Page, hull_of
+from gravityocr_cli.document import Kind, Page
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, ink_outside, pictures_outside, pieces_of_lines
 from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.regions import Found, overlap_of
 from gravityocr_cli.straighten import straightened
 from gravityocr_models import layout
+from gravityocr_models.signs import Box, hull_of
 
 _LABELS = 0.15  # of a picture's ink: with less outside lines of text it is no picture
 _SOLID = 0.7  # of a box: letters and rules never cover so much of their paper

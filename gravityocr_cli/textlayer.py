@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gravityocr_cli.document import PLAIN, Box, Line, Link, Span, Style, Tick
+from gravityocr_cli.document import PLAIN, Line, Link, Span, Style, Tick
 from gravityocr_cli.hyphens import is_wide
+from gravityocr_models.signs import UNSOUND, Box
 
-UNSOUND = "\ufffd"
 _PAINTED = 16 | 8 | 32  # filled, stroked or clipped: the bits of a span's `char_flags` that leave marks on the page
 _BOLD, _MONO, _ITALIC = 16, 8, 2  # bits of a span's `flags`
 _BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|cmssbx|-bd|demi", re.IGNORECASE)

@@ -21,9 +21,9 @@ from torch import Tensor
 
 from gravityocr_models import weights
 from gravityocr_models.family import Conventions, read_conventions
-from gravityocr_models.formulas import display_latex
 from gravityocr_models.glyphs import named, slots
 from gravityocr_models.image import levelled, normalise, stack
+from gravityocr_models.inkformula import seen_latex
 from gravityocr_models.letters import settled
 from gravityocr_models.metrics import signs_alike
 from gravityocr_models.ocr import sequence_positions
@@ -230,11 +230,12 @@ class Engine:
         if draft is None or not self._reads(crop):
             return None
         logits, letters = self.checkpoint.model.name_glyphs(tokens), self.checkpoint.letters
-        if crop.task is Task.FORMULA or letters is None:
-            glyphs = named(logits, grid, draft.glyphs)
+        if crop.task is Task.FORMULA:
+            read = seen_latex(slots(logits, grid, draft.glyphs, self.token_px), self._placed(crop))
+        elif letters:
+            read = spell_line(settled(slots(logits, grid, draft.glyphs), letters))
         else:
-            glyphs = settled(slots(logits, grid), draft.glyphs, letters)
-        read = display_latex(glyphs) if crop.task is Task.FORMULA else spell_line(glyphs)
+            read = spell_line(named(logits, grid, draft.glyphs))
         return Reading(read, self.checkpoint.tokenizer, min(self.conventions.ends)) if read else None
 
     def _kept(self, crop: Crop, share: float | None, seen: bool) -> Decoded:

@@ -1,4 +1,4 @@
-"""Tagged glyphs -> LaTeX: the structure of a formula without a decoder.
+"""Tagged glyphs -> LaTeX: the structure of a formula in a line without a decoder.
 
 The glyph head says of each glyph whether it stands in a numerator, a denominator, a superscript, a subscript or under a
 root. Glyphs that stand in one follow each other from left to right, so runs of equal tags are its parts.
@@ -6,19 +6,16 @@ root. Glyphs that stand in one follow each other from left to right, so runs of 
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
-from gravityocr_models.glyphs import STRUCTURE, Named, Tag
+from gravityocr_models.glyphs import Named, Tag
 from gravityocr_models.latex import FUNCTIONS, SYMBOLS
 
 FRACTION = Tag.UPPER | Tag.LOWER
 SCRIPT = Tag.RAISED | Tag.SUNK
-LINE_ROWS = 2  # from one line of a formula to the next at least
-LINE_GLYPHS = 3  # without structure, that make a line
 GAP_COLUMNS = 4  # without a glyph, that are more than the space around a relation
 
 
@@ -47,25 +44,6 @@ _OPERATORS = frozenset("∑∏∐⋃⋂⨁⨂⋀⋁∫∮")
 _LIMITS_BEFORE = 2  # columns that a limit, centred on its operator, may begin before it
 _FUNCTION = re.compile(rf"(?<![A-Za-z\\])({'|'.join(sorted(FUNCTIONS, key=len, reverse=True))})(?![a-z]{{2}})")
 _DOTS = re.compile(r"(?:\\cdot ?){3}|\.\.\.")
-
-
-def display_latex(glyphs: Sequence[Named]) -> str:
-    """The displayed formula that glyphs, from left to right, are. Where it has several lines, they are `aligned`."""
-    lines = [latex(line) for line in _lines(glyphs)]
-    return r"\begin{aligned}" + r"\\".join(lines) + r"\end{aligned}" if len(lines) > 1 else "".join(lines)
-
-
-def _lines(glyphs: Sequence[Named]) -> list[list[Named]]:
-    """The glyphs of each line: those without structure stand in one row, others belong to the nearest of these."""
-    plain = Counter(glyph.row for glyph in glyphs if not glyph.tags & STRUCTURE)
-    rows = sorted(row for row, count in plain.items() if count >= LINE_GLYPHS)
-    firsts = [row for before, row in pairwise([-LINE_ROWS, *rows]) if row - before >= LINE_ROWS]
-    if len(firsts) < 2:
-        return [list(glyphs)]
-    lines: list[list[Named]] = [[] for _ in firsts]
-    for glyph in glyphs:
-        lines[min(range(len(firsts)), key=lambda line: abs(firsts[line] - glyph.row))].append(glyph)
-    return lines
 
 
 def latex(glyphs: Sequence[Named]) -> str:

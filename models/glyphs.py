@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag, auto
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,15 +48,33 @@ class Named:
 class Slot:
     """A place for a glyph on an image token, and what the encoder takes it for.
 
-    signs: numbers of the signs that it may be (0: none) with their log-probabilities, the likeliest first. blank: the
-    probability that a blank is behind it.
+    signs: those that it may be ("": none) with their log-probabilities, the likeliest first. empty: the
+    log-probability of none. told: log-odds of each tag, in their order. row, column: of its token. place: there, from
+    the left. x, y: about where the glyph is, in pixels of the crop.
     """
 
-    signs: tuple[tuple[int, float], ...]
-    tags: Tag
-    blank: float
+    signs: tuple[tuple[str, float], ...]
+    empty: float
+    told: tuple[float, ...]
     row: int
     column: int
+    place: int = 0
+    x: float = 0.0
+    y: float = 0.0
+
+    def odds(self, tag: Tag) -> float:
+        """Log-odds of a tag."""
+        return self.told[tag.bit_length() - 1]
+
+    @cached_property
+    def tags(self) -> Tag:
+        """Those that are likelier than not."""
+        return Tag(sum(1 << number for number, odds in enumerate(self.told) if odds > 0))
+
+    @cached_property
+    def choices(self) -> tuple[tuple[str, float], ...]:
+        """The signs that it may be, if it is one."""
+        return tuple(pair for pair in self.signs if pair[0])
 
 
 def named(logits: Tensor, grid: tuple[int, int], signs: Sequence[str]) -> list[Named]:
@@ -63,30 +82,31 @@ def named(logits: Tensor, grid: tuple[int, int], signs: Sequence[str]) -> list[N
 
     signs: the glyphs' names in the order of their numbers, from 1 on.
     """
-    firsts = ((slot.signs[0][0], slot) for slot in slots(logits, grid))
-    return [Named(signs[number - 1], slot.tags, slot.row, slot.column) for number, slot in firsts if number]
+    firsts = ((slot.signs[0][0], slot) for slot in slots(logits, grid, signs))
+    return [Named(sign, slot.tags, slot.row, slot.column) for sign, slot in firsts if sign]
 
 
-def slots(logits: Tensor, grid: tuple[int, int]) -> list[Slot]:
+def slots(logits: Tensor, grid: tuple[int, int], signs: Sequence[str], token_px: int = 1) -> list[Slot]:
     """The places of the head's logits that hold a glyph, or may hold one, from the left."""
-    best, numbers = (
-        each.view(*grid, -1, GLYPHS_TRIED).cpu().numpy()
-        for each in logits[..., : -len(Tag)].log_softmax(-1).topk(GLYPHS_TRIED)
-    )
-    told = logits[..., -len(Tag) :].view(*grid, -1, len(Tag)).float()
-    tags = (told > 0).cpu().numpy() @ np.array([int(tag) for tag in Tag])
-    blanks = told[..., list(Tag).index(Tag.BLANK)].sigmoid().cpu().numpy()
-    firsts = numbers[..., 0]
-    kept = _told_once(firsts, tags & int(STRUCTURE), best[..., 0])
-    doubtful = (firsts == 0) & (best[..., 0] < SURE)
+    scores = logits[..., : -len(Tag)].log_softmax(-1).view(*grid, -1, logits.shape[-1] - len(Tag))
+    empty = scores[..., 0].cpu().numpy()
+    best, numbers = (each.cpu().numpy() for each in scores.topk(GLYPHS_TRIED))
+    told = logits[..., -len(Tag) :].view(*grid, -1, len(Tag)).float().cpu().numpy()
+    tags = (told > 0) @ np.array([int(tag) for tag in Tag])
+    kept = _told_once(numbers[..., 0], tags & int(STRUCTURE), best[..., 0])
+    doubtful = (numbers[..., 0] == 0) & (best[..., 0] < SURE)
     rows, columns, places = ((kept > 0) | doubtful).nonzero()
     order = np.lexsort((rows, places, tags[rows, columns, places] & int(Tag.RIGHT), columns))
     found = []
     for row, column, place in zip(rows[order].tolist(), columns[order].tolist(), places[order].tolist(), strict=True):
         at = row, column, place
-        pairs = zip(numbers[at].tolist(), best[at].tolist(), strict=True)
-        signs = tuple(pair for number, pair in enumerate(pairs) if not number or pair[1] > LEAST)
-        found.append(Slot(signs, Tag(int(tags[at])), float(blanks[at]), row, column))
+        pairs = enumerate(zip(numbers[at].tolist(), best[at].tolist(), strict=True))
+        tried = tuple(
+            (signs[number - 1] if number else "", score) for rank, (number, score) in pairs if not rank or score > LEAST
+        )
+        right = told[at][Tag.RIGHT.bit_length() - 1] > 0
+        x, y = (column + (0.75 if right else 0.25)) * token_px, (row + 0.5) * token_px
+        found.append(Slot(tried, float(empty[at]), tuple(told[at].tolist()), row, column, place, x, y))
     return found
 
 

@@ -20,7 +20,7 @@ UNKNOWN = -12.0  # log-probability of what was never seen
 STEPS = 16  # stored probabilities: sixteenths of a nat
 WEIGHT, LETTER = 0.2, 1.2  # of the letters' log-probabilities, and nats for every letter: else short texts are likelier
 BEAMS = 8
-LEAST_BLANK = 0.05  # probability from which a blank, or none, is tried
+DOUBTFUL_BLANK = 2.94  # log-odds of a blank, either way, up to which both ways are tried
 MOST_KNOWN = 200_000  # answers that are kept
 _FACTOR, _SPREAD, _WORD = 1_000_003, 0x9E3779B97F4A7C15, (1 << 64) - 1
 
@@ -93,7 +93,7 @@ class _Beam:
     before: "_Beam | None" = None
 
 
-def settled(slots: Sequence[Slot], signs: str, letters: Letters) -> list[Named]:
+def settled(slots: Sequence[Slot], letters: Letters) -> list[Named]:
     """The glyphs of a line of text, the doubtful ones and the blanks chosen by the letters around them.
 
     Maths is left as the encoder names it.
@@ -102,7 +102,7 @@ def settled(slots: Sequence[Slot], signs: str, letters: Letters) -> list[Named]:
     for slot in slots:
         grown: dict[str, _Beam] = {}
         for beam in beams:
-            for after in _after(beam, slot, signs, letters, alone=len(beams) == 1):
+            for after in _after(beam, slot, letters, alone=len(beams) == 1):
                 if after.context not in grown or grown[after.context].score < after.score:
                     grown[after.context] = after
         beams = sorted(grown.values(), key=lambda beam: -beam.score)[:BEAMS]
@@ -115,22 +115,22 @@ def settled(slots: Sequence[Slot], signs: str, letters: Letters) -> list[Named]:
     return glyphs[::-1]
 
 
-def _after(beam: _Beam, slot: Slot, signs: str, letters: Letters, alone: bool) -> list[_Beam]:
+def _after(beam: _Beam, slot: Slot, letters: Letters, alone: bool) -> list[_Beam]:
     """The ways to go on. alone: nothing else competes, and where the slot is sure no letter needs to be judged."""
     maths = Tag.MATH in slot.tags
     candidates = slot.signs[:1] if maths else slot.signs
-    blanks = [True, False] if LEAST_BLANK < slot.blank < 1 - LEAST_BLANK and not maths else [slot.blank > 0.5]
+    odds = slot.odds(Tag.BLANK)
+    blanks = [True, False] if abs(odds) < DOUBTFUL_BLANK and not maths else [odds > 0]
     judged = not maths and not (alone and len(candidates) == len(blanks) == 1)
     ways = []
-    for number, likelihood in candidates:
-        if not number:
+    for sign, likelihood in candidates:
+        if not sign:
             ways.append(_Beam(beam.score + likelihood, beam.context, None, beam))
             continue
-        sign = signs[number - 1]
         score = beam.score + likelihood + judged * (WEIGHT * letters.score(beam.context, sign) + LETTER)
         for blank in blanks:
             context, tags = beam.context + sign, slot.tags & ~Tag.BLANK
-            told = float(np.log(slot.blank if blank else 1 - slot.blank)) if len(blanks) > 1 else 0.0
+            told = -float(np.logaddexp(0, -odds if blank else odds)) if len(blanks) > 1 else 0.0
             if blank:
                 told += judged * WEIGHT * letters.score(context, " ")
                 context, tags = context + " ", tags | Tag.BLANK

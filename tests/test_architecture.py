@@ -19,9 +19,14 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 # Each row may import the rows above it, not itself and not those below.
 MODELS_ROWS = (
     {"config", "store"},
-    {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs"},
+    {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs", "signs"},
+    {"ink", "signshapes"},
     {"folding", "formulas", "verdict"},
-    {"teds", "reading", "letters"},
+    {"teds", "reading", "letters", "mathsigns"},
+    {"mathatoms", "inkglyphs"},
+    {"mathrows"},
+    {"mathlayout"},
+    {"inkformula"},
     {"metrics", "ocr", "layout", "family"},
     {"weights", "drafters", "rounds"},
     {"speculate"},

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gravityocr_cli.assemble import assemble
 from gravityocr_cli.blocks import block_of, lost_block
-from gravityocr_cli.document import Block, Box, Kind, Line, Region
+from gravityocr_cli.document import Block, Kind, Line, Region
 from gravityocr_cli.elements import (
     Aside,
     Element,
@@ -17,6 +17,7 @@ from gravityocr_cli.elements import (
     Paragraph,
     Table,
 )
+from gravityocr_models.signs import Box
 
 LEFT, RIGHT = (72.0, 290.0), (320.0, 540.0)
 

@@ -3,7 +3,8 @@
 import pytest
 
 from gravityocr_cli.blocks import block_of, clean, lost_block
-from gravityocr_cli.document import Box, Kind, Line, Region
+from gravityocr_cli.document import Kind, Line, Region
+from gravityocr_models.signs import Box
 
 
 def region(kind: Kind, *lines: Line) -> Region:

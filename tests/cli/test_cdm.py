@@ -7,8 +7,8 @@ import pytest
 
 from gravityocr_cli import cdm
 from gravityocr_cli.cdm import cdm_scores, missing, typeset
-from gravityocr_cli.document import Box
 from gravityocr_cli.dvi import RULE, Sign, read_dvi, read_tfm
+from gravityocr_models.signs import Box
 
 NEEDS_LATEX = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
 

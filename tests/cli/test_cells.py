@@ -13,12 +13,13 @@ from PIL import Image
 from gravityocr_cli import cells
 from gravityocr_cli.cells import ink_on_grounds, pieces_of
 from gravityocr_cli.crops import Limits
-from gravityocr_cli.document import Box, Kind, Line, Page, Region
+from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.grid import rows_from_lines
 from gravityocr_cli.inkcut import ink_of
 from gravityocr_cli.prepare import Plan, _part
 from gravityocr_cli.ruled import rows_from_rules, rules_in
 from gravityocr_cli.textlayer import rows_of
+from gravityocr_models.signs import Box
 
 WIDTH, HEIGHT = 300, 120
 Paint = Callable[[pymupdf.Page], object]

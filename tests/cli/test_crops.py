@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from gravityocr_cli.crops import MARGIN_PX, Limits, crops_of, png_of
-from gravityocr_cli.document import Box, Kind, Line, Page, Region
-from gravityocr_cli.textlayer import UNSOUND
+from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_models.records import Task
+from gravityocr_models.signs import UNSOUND, Box
 
 LIMITS = Limits(16, 1024, 6)
 

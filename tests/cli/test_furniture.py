@@ -1,8 +1,9 @@
 """Running heads and feet, told by the pages around."""
 
-from gravityocr_cli.document import Block, Box, Kind, Line, Region
+from gravityocr_cli.document import Block, Kind, Line, Region
 from gravityocr_cli.furniture import without_running_heads
 from gravityocr_cli.report import Method, PageReport, RegionReport
+from gravityocr_models.signs import Box
 
 
 def page(number: int, *lines: tuple[float, str, float]) -> tuple[PageReport, list[Block]]:

@@ -1,8 +1,9 @@
 """Cells from where painted lines stand."""
 
-from gravityocr_cli.document import Box, Line, Span, Style
+from gravityocr_cli.document import Line, Span, Style
 from gravityocr_cli.grid import rows_from_lines
 from gravityocr_cli.tables import Rows, width_of
+from gravityocr_models.signs import Box
 
 
 def line(text: str, x0: float, y0: float, width: float | None = None, bold: bool = False) -> Line:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from gravityocr_cli.document import Block, Box, Kind, Line, Region
+from gravityocr_cli.document import Block, Kind, Line, Region
 from gravityocr_cli.headings import Outline, size_of
+from gravityocr_models.signs import Box
 
 
 def heading(text: str, size: float = 0.0, kind: Kind = Kind.HEADING) -> Block:

@@ -6,8 +6,9 @@ from lxml import etree
 from lxml import html as reader
 
 from gravityocr_cli.blocks import block_of, lost_block
-from gravityocr_cli.document import Block, Box, Kind, Line, Region, Span, Style
+from gravityocr_cli.document import Block, Kind, Line, Region, Span, Style
 from gravityocr_cli.html import write_html
+from gravityocr_models.signs import Box
 
 
 def block(kind: Kind, text: str, order: int = 0, lines: tuple[Line, ...] = ()) -> Block:

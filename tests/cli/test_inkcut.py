@@ -2,8 +2,9 @@ import numpy as np
 import pymupdf
 from numpy.typing import NDArray
 
-from gravityocr_cli.document import Box, Kind
+from gravityocr_cli.document import Kind
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, pictures_outside
+from gravityocr_models.signs import Box
 
 BODY = "Body text that runs on for some lines so that there is a block. " * 12
 

@@ -6,9 +6,10 @@ import pytest
 from numpy.typing import NDArray
 
 from gravityocr_cli.crops import LARGE_PX, USUAL_PX, Limits, crops_of
-from gravityocr_cli.document import Box, Kind, Page, Region
+from gravityocr_cli.document import Kind, Page, Region
 from gravityocr_cli.inkcut import ink_of
 from gravityocr_cli.inklines import lines_in
+from gravityocr_models.signs import Box
 
 TEXT = "Robert Kilpatrick, now retired board chairman of CIGNA Corp., never took a course in parenting. He was simply"
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from gravityocr_cli.document import Box, Line, Span, Style
+from gravityocr_cli.document import Line, Span, Style
 from gravityocr_cli.inline import Run, joined_runs, of_heading, outside, runs_of
+from gravityocr_models.signs import Box
 
 BOLD, ITALIC, RAISED = Style(bold=True), Style(italic=True), Style(script=1)
 

@@ -8,8 +8,9 @@ import fastjsonschema
 import pytest
 
 from gravityocr_cli.blocks import block_of, lost_block
-from gravityocr_cli.document import Block, Box, Kind, Region
+from gravityocr_cli.document import Block, Kind, Region
 from gravityocr_cli.jsonfile import write_json
+from gravityocr_models.signs import Box
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "document.schema.json"
 

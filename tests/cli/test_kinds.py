@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from gravityocr_cli.document import Box, Kind, Line, Page, Region, Span, Style
+from gravityocr_cli.document import Kind, Line, Page, Region, Span, Style
 from gravityocr_cli.kinds import settled
+from gravityocr_models.signs import Box
 
 BODY = tuple(Line(Box(50, 300 + 12 * i, 550, 310 + 12 * i), "running text of the page " * 3, 10) for i in range(9))
 

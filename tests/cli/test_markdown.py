@@ -8,8 +8,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from gravityocr_cli.blocks import block_of, lost_block
-from gravityocr_cli.document import Block, Box, Kind, Line, Region
+from gravityocr_cli.document import Block, Kind, Line, Region
 from gravityocr_cli.markdown import escape, write_markdown
+from gravityocr_models.signs import Box
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 

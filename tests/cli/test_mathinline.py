@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gravityocr_cli.document import Box, Sign
 from gravityocr_cli.inlinemath import is_formula
 from gravityocr_cli.mathinline import maths_in_lines, with_maths
-from gravityocr_cli.mathsigns import sign_of
+from gravityocr_models.mathsigns import sign_of
+from gravityocr_models.signs import Box, Sign
 
 Raw = dict[str, Any]
 LINE = 100.0  # the baseline

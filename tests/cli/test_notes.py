@@ -1,9 +1,10 @@
 """Footnotes and the marks that refer to them."""
 
-from gravityocr_cli.document import Box, Kind, Region, Style
+from gravityocr_cli.document import Kind, Region, Style
 from gravityocr_cli.elements import Aside, Heading, Note, Paragraph
 from gravityocr_cli.inline import Run
 from gravityocr_cli.notes import Labels, notes_in, with_links
+from gravityocr_models.signs import Box
 
 REGION = Region(1, 0, Kind.TEXT, Box(0, 0, 100, 10))
 RAISED = Style(script=1)

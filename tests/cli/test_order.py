@@ -2,8 +2,8 @@ import itertools
 
 import pytest
 
-from gravityocr_cli.document import Box
 from gravityocr_cli.order import reading_order
+from gravityocr_models.signs import Box
 
 
 def named(order: str, **boxes: tuple[float, float, float, float]) -> None:

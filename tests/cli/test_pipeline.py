@@ -9,13 +9,14 @@ import pymupdf
 import pytest
 
 from gravityocr_cli import errors, pipeline
-from gravityocr_cli.document import Box, Kind, Line, Region, Span
+from gravityocr_cli.document import Kind, Line, Region, Span
 from gravityocr_cli.output import FileProduct, TextProduct
 from gravityocr_cli.pipeline import _finish, convert
 from gravityocr_cli.prepare import Part
 from gravityocr_cli.report import Method, PageReport
 from gravityocr_cli.settings import Decode, PageRanges, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
+from gravityocr_models.signs import Box
 
 MakePdf = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_layout")

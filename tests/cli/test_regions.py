@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from gravityocr_cli.document import Box, Kind, Line, Page
+from gravityocr_cli.document import Kind, Line, Page
 from gravityocr_cli.pdf import Sheet, Source
 from gravityocr_cli.regions import Found, regions_of
+from gravityocr_models.signs import Box
 
 MakePdf = Callable[..., Path]
 

@@ -1,8 +1,9 @@
 import json
 
-from gravityocr_cli.document import Box, Kind, Region
+from gravityocr_cli.document import Kind, Region
 from gravityocr_cli.report import DocumentReport, Method, PageReport, region_report, to_json
 from gravityocr_models.records import Decoded
+from gravityocr_models.signs import Box
 
 REGION = Region(2, 4, Kind.TEXT, Box(10.04, 20, 30, 40))
 

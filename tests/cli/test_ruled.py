@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from gravityocr_cli.document import Box, Line
+from gravityocr_cli.document import Line
 from gravityocr_cli.ruled import rows_from_rules, rules_in
 from gravityocr_cli.tables import Rows
+from gravityocr_models.signs import Box
 
 Place = tuple[float, float, float, float]
 

@@ -8,13 +8,14 @@ import pytest
 
 from gravityocr_cli import prepare, scans
 from gravityocr_cli.crops import Limits
-from gravityocr_cli.document import Box, Kind, Line, Page
+from gravityocr_cli.document import Kind, Line, Page
 from gravityocr_cli.errors import ModelError
 from gravityocr_cli.pdf import Sheet, Source
 from gravityocr_cli.regions import Found, regions_of
 from gravityocr_cli.scans import found_on_scan, read_scan, seen_by
 from gravityocr_cli.settings import Settings
 from gravityocr_models import layout
+from gravityocr_models.signs import Box
 
 MakePdf = Callable[..., Path]
 TEXT = "Some words in a column that is long enough. " * 8

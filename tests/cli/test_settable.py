@@ -6,9 +6,10 @@ import pykatex  # type: ignore[import-not-found]
 import pytest
 
 from gravityocr_cli.blocks import block_of
-from gravityocr_cli.document import Box, Kind, Region
+from gravityocr_cli.document import Kind, Region
 from gravityocr_cli.markdown import write_markdown
 from gravityocr_cli.settable import settable
+from gravityocr_models.signs import Box
 
 
 def katex(latex: str) -> str:

@@ -7,10 +7,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from gravityocr_cli.blocks import block_of
-from gravityocr_cli.document import Block, Box, Kind, Line, Region, Span, Style
+from gravityocr_cli.document import Block, Kind, Line, Region, Span, Style
 from gravityocr_cli.inline import Run
 from gravityocr_cli.markdown import escape, write_markdown
 from gravityocr_cli.settings import Math, Tables
+from gravityocr_models.signs import Box
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 BOLD, ITALIC, CODE, RAISED, LOWERED = (

@@ -5,10 +5,9 @@ from typing import Any
 import pymupdf
 import pytest
 
-from gravityocr_cli.document import PLAIN, Box, Line, Style
+from gravityocr_cli.document import PLAIN, Line, Style
 from gravityocr_cli.pdf import Sheet, Source
 from gravityocr_cli.textlayer import (
-    UNSOUND,
     _clean,
     _joined_accents,
     _Letter,
@@ -18,6 +17,7 @@ from gravityocr_cli.textlayer import (
     is_upright,
     rows_of,
 )
+from gravityocr_models.signs import UNSOUND, Box
 
 MakePdf = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_layout")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gravityocr_models.formulas import ACCENTS, SIGNS, display_latex, latex
+from gravityocr_models.formulas import ACCENTS, SIGNS, latex
 from gravityocr_models.glyphs import Named, Tag
 from gravityocr_models.records import Task
 from gravityocr_models.train.sample import Sample
@@ -82,11 +82,6 @@ def test_the_sign_of_a_root_goes_into_the_root() -> None:
     assert latex([root, replace(two, tags=Tag.MATH | Tag.ROOTED)]) == r"\sqrt{2}"
     assert latex([root, two, two]) == r"\sqrt{2}2"
     assert latex([root]) == r"\surd"
-
-
-def test_lines_of_a_formula_are_aligned() -> None:
-    glyphs = [Named(sign, Tag.MATH, row, at) for row in (0, 3) for at, sign in enumerate("a=b")]
-    assert display_latex(sorted(glyphs, key=lambda glyph: glyph.column)) == r"\begin{aligned}a=b\\a=b\end{aligned}"
 
 
 def test_an_equation_number_stands_off() -> None:

@@ -1,5 +1,6 @@
 """Doubtful glyphs and blanks, settled by the letters around them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ from gravityocr_models.glyphs import Slot, Tag
 from gravityocr_models.letters import ORDER, UNKNOWN, Letters, all_hashed, hashed, settled
 from gravityocr_models.train.letters import counted
 
-SIGNS = "abcdefghijklmnopqrstuvwxyzI1"
 SURE = 0.999
 
 
@@ -24,17 +24,17 @@ def slots(text: str, doubtful: dict[int, str] | None = None, blanks: dict[int, f
     for at, char in enumerate(text):
         if char == " ":
             continue
-        signs = [(SIGNS.index(char) + 1, float(np.log(0.55 if at in (doubtful or {}) else SURE)))]
+        signs = [(char, float(np.log(0.55 if at in (doubtful or {}) else SURE)))]
         if at in (doubtful or {}):
-            second = (doubtful or {})[at]
-            signs.append((SIGNS.index(second) + 1 if second else 0, float(np.log(0.45))))
+            signs.append(((doubtful or {})[at], float(np.log(0.45))))
         blank = (blanks or {}).get(at, float(text[at + 1 : at + 2] in (" ", "")))
-        found.append(Slot(tuple(signs), Tag.BLANK * (blank > 0.5) | Tag(0), blank, 0, at))
+        odds = {1.0: 9.0, 0.0: -9.0}.get(blank) or float(np.log(blank / (1 - blank)))
+        found.append(Slot(tuple(signs), -9.0, (odds, *[-9.0] * (len(Tag) - 1)), 0, at))
     return found
 
 
 def read(some: list[Slot], letters: Letters) -> str:
-    return "".join(each.sign + " " * (Tag.BLANK in each.tags) for each in settled(some, SIGNS, letters)).strip()
+    return "".join(each.sign + " " * (Tag.BLANK in each.tags) for each in settled(some, letters)).strip()
 
 
 def test_what_is_usual_settles_what_is_doubtful(letters: Letters) -> None:
@@ -56,9 +56,7 @@ def test_what_is_sure_stays(letters: Letters) -> None:
 
 
 def test_maths_is_left_alone(letters: Letters) -> None:
-    some = [
-        Slot(slot.signs, slot.tags | Tag.MATH, slot.blank, slot.row, slot.column) for slot in slots("firtt", {3: "s"})
-    ]
+    some = [replace(slot, told=(slot.told[0], 9.0, *slot.told[2:])) for slot in slots("firtt", {3: "s"})]
     assert read(some, letters) == "firtt"
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from statistics import median
 
-from gravityocr_cli.document import Box, Sign, hull_of
-from gravityocr_cli.mathatoms import (
+from gravityocr_models.mathatoms import (
     AXIS,
     Atom,
     Kind,
@@ -23,8 +22,8 @@ from gravityocr_cli.mathatoms import (
     line_of,
     size_of,
 )
-from gravityocr_cli.mathrows import row_latex
-from gravityocr_cli.textlayer import UNSOUND
+from gravityocr_models.mathrows import row_latex
+from gravityocr_models.signs import UNSOUND, Box, Sign, hull_of
 
 MOST_SIGNS, MOST_BARS = 800, 200
 # All in sizes of the signs that they are about.

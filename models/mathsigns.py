@@ -8,9 +8,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from gravityocr_cli.document import Box, Sign
-from gravityocr_cli.textlayer import UNSOUND
 from gravityocr_models.formulas import COMMANDS
+from gravityocr_models.signs import UNSOUND, Box, Sign
 
 _RARE = (
     "⨿ amalg|⩾ geqslant|⩽ leqslant|⊠ boxtimes|⊞ boxplus|⋄ diamond|♯ sharp|♭ flat|♮ natural|↠ twoheadrightarrow|"
@@ -64,6 +63,11 @@ def sign_of(text: str, name: str, font: str, flags: int, size: float, box: Box, 
     """
     shown, alphabet = _identity(text, name, font, flags)
     return Sign(shown, box, origin, size, alphabet)
+
+
+def identity_of(sign: str) -> tuple[str, str]:
+    """A sign that a model names, as painted signs are told: its plain sign, and the alphabet that it is in."""
+    return _identity(sign, "", "", _ITALIC)
 
 
 @lru_cache(4096)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from statistics import median
 
-from gravityocr_cli.document import Box, Sign, hull_of
-from gravityocr_cli.mathsigns import SPELLED
 from gravityocr_models.formulas import ACCENTS, COMMANDS
 from gravityocr_models.latex import FUNCTIONS
+from gravityocr_models.mathsigns import SPELLED
+from gravityocr_models.signs import Box, Sign, hull_of
 
 
 class Kind(Enum):

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gravityocr_cli.document import Box
-from gravityocr_cli.mathatoms import AXIS, WORD_GAP, Atom, Kind, full_sized, line_of, size_of
 from gravityocr_models.formulas import with_dots
+from gravityocr_models.mathatoms import AXIS, WORD_GAP, Atom, Kind, full_sized, line_of, size_of
+from gravityocr_models.signs import Box
 
 _OPENING, _CLOSING, _EITHER = "([{⟨⌊⌈", ")]}⟩⌋⌉", "|‖"
 _GROWN = 1.15  # sizes: a delimiter that is higher than usual

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import pymupdf
 import pytest
 
-from gravityocr_cli.document import Box, Sign
-from gravityocr_cli.mathlayout import latex_of
-from gravityocr_cli.mathsigns import sign_of
 from gravityocr_cli.painted import formula_paint
+from gravityocr_models.mathlayout import latex_of
+from gravityocr_models.mathsigns import sign_of
+from gravityocr_models.signs import Box, Sign
 
 Signs = list[Sign]
 LINE = 100.0  # the baseline

@@ -1,0 +1,289 @@
+"""Which ink is which glyph: what the encoder names, set on the pieces of ink that a formula is printed with.
+
+The encoder says which sign stands where within half a token; the ink says exactly where and how large, and that a sign
+which was named twice is there once. Both are matched at the least cost over the whole formula (Hungarian method), and
+what is left over is settled: letters that touch are cut, dots go to their letters, ink without a name gets the
+likeliest, flat ink is a rule or an accent.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import log
+from statistics import median
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from gravityocr_models.glyphs import Slot, Tag
+from gravityocr_models.ink import Ink, accent_of, cut_near, joined, without_rule
+from gravityocr_models.mathsigns import identity_of
+from gravityocr_models.signs import Box
+from gravityocr_models.signshapes import ACCENTS, FLAT, GROWING, IN_PARTS, shape_of
+
+SIZES = (1.0, 0.7, 0.5)  # of signs, scripts and scripts of scripts
+LEAST_SIZE, MOST_SIZE = 8.0, 60.0  # pixels
+ACROSS_PX, DOWN_PX = 5.0, 9.0  # what a sign may be off its place, at the cost of 1
+REACH_PX = 20.0  # further off it is another one
+NAME, SHAPE = 0.7, 0.5  # weights of what the encoder says and of the ink's shape
+_DROPPED, _UNNAMED, _SPECK, _SMALL_RULE, _RULE = 5.0, 4.0, 2.0, 2.5, 0.8  # costs of slots and ink without a partner
+_IMPOSSIBLE = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A sign of a formula that has been seen. sign, alphabet: as in `signs.Sign`."""
+
+    slot: Slot
+    sign: str
+    alphabet: str
+    ink: Ink
+
+
+def size_of(slots: Sequence[Slot], pieces: Sequence[Ink]) -> float:
+    """The size of the formula's font in pixels, by the height of signs that are certain and stand alone."""
+    sizes = []
+    for slot in slots:
+        name, likelihood = slot.signs[0]
+        sign = identity_of(name)[0] if name else "-"
+        if likelihood > -0.3 and script_odds(slot) < -1 and sign not in GROWING | FLAT | IN_PARTS:
+            near = [ink for ink in pieces if abs(ink.x - slot.x) < 8 and ink.box.y0 - 4 < slot.y < ink.box.y1 + 4]
+            if len(near) == 1:
+                sizes.append(near[0].box.height / shape_of(sign).height)
+    return min(max(median(sizes or [20.0]), LEAST_SIZE), MOST_SIZE)
+
+
+def seen_in(slots: Sequence[Slot], pieces: Sequence[Ink]) -> tuple[list[Seen], list[Box], float]:
+    """The signs of a formula, its rules, and the size of its font in pixels."""
+    slots = [slot for slot in slots if slot.choices]
+    pieces, rules = _parted_roots(slots, pieces)
+    size = size_of(slots, pieces)
+    seen, pieces = _matched(slots, pieces, size)
+    seen = _shared(slots, seen, size)
+    seen, pieces = _completed(seen, pieces, size)
+    for ink in pieces:
+        if found := _accent(ink, slots, seen, size):
+            seen.append(found)
+        elif _is_flat(ink, size) and ink.box.width >= 0.25 * size:
+            rules.append(ink.box)
+        elif found := _missed(ink, slots, seen, size):
+            seen.append(found)
+    return seen, rules, size
+
+
+def script_odds(slot: Slot) -> float:
+    """Log-odds that a sign is a script."""
+    return max(slot.odds(Tag.RAISED), slot.odds(Tag.SUNK))
+
+
+def _is_flat(ink: Ink, size: float) -> bool:
+    return ink.box.height <= max(4, 0.14 * size)
+
+
+def _parted_roots(slots: Sequence[Slot], pieces: Sequence[Ink]) -> tuple[list[Ink], list[Box]]:
+    """The pieces, the signs of roots without their rules, and these rules."""
+    roots = [slot for slot in slots if any(sign == "√" for sign, _ in slot.choices)]
+    out, rules = [], []
+    for ink in pieces:
+        named = any(
+            ink.box.x0 - 12 < root.x < ink.box.x0 + 24 and ink.box.y0 - 12 < root.y < ink.box.y1 + 12 for root in roots
+        )
+        sign, rule = (named and without_rule(ink)) or (ink, None)
+        out.append(sign)
+        rules += [rule] if rule else []
+    return out, rules
+
+
+def _matched(slots: Sequence[Slot], pieces: Sequence[Ink], size: float) -> tuple[list[Seen], list[Ink]]:
+    """Slots and pieces that belong together at the least cost, and the pieces that are left."""
+    inks, places = len(pieces), len(slots)
+    cost = np.full((inks + places, places + inks), _IMPOSSIBLE)
+    cost[inks:, places:] = 0
+    signs: dict[tuple[int, int], tuple[str, str]] = {}
+    for at, ink in enumerate(pieces):
+        cost[at, places + at] = _unnamed_cost(ink, size)
+        for place, slot in enumerate(slots):
+            away = _distance(slot, ink)
+            if away is not None:
+                fit, signs[at, place] = min(_fits(slot, ink, size))
+                cost[at, place] = away + fit
+    for place, slot in enumerate(slots):
+        cost[inks + place, place] = min(_DROPPED, -NAME * slot.empty)
+    rows, columns = linear_sum_assignment(cost)
+    pairs = [
+        (at, place)
+        for at, place in zip(rows.tolist(), columns.tolist(), strict=True)
+        if at < inks and place < places and cost[at, place] < _IMPOSSIBLE
+    ]
+    named = {at for at, _ in pairs}
+    seen = [Seen(slots[place], *signs[at, place], pieces[at]) for at, place in pairs]
+    return seen, [ink for at, ink in enumerate(pieces) if at not in named]
+
+
+def _distance(slot: Slot, ink: Ink) -> float | None:
+    """The cost of a sign standing where the ink is; None where that is too far off."""
+    across = max(0.0, abs(ink.x - slot.x) - 2)
+    down = max(0.0, ink.box.y0 - slot.y, slot.y - ink.box.y1)
+    large = ink.box.x0 < slot.x < ink.box.x1 and slot.choices[0][0] in GROWING
+    away = (across / ACROSS_PX) ** 2 + (down / DOWN_PX) ** 2
+    return away if (across <= REACH_PX or large) and away < 16 else None
+
+
+def _unnamed_cost(ink: Ink, size: float) -> float:
+    if _is_flat(ink, size) and ink.box.width >= 0.5 * size:
+        return _SMALL_RULE if ink.box.width < size else _RULE
+    return _SPECK if ink.box.width * ink.box.height < 0.05 * size**2 else _UNNAMED
+
+
+def _fits(slot: Slot, ink: Ink, size: float) -> Iterator[tuple[float, tuple[str, str]]]:
+    """For each sign that a slot may be the cost of the ink being it."""
+    script, inner = script_odds(slot), slot.odds(Tag.INNER)
+    unlikely = (0.3 * max(0.0, script), 0.6 * (script <= 0), 0.3 if inner > 0 else 1.2)
+    for name, likelihood in slot.choices:
+        sign, alphabet = identity_of(name)
+        shape = min(
+            min(_misshapen(sign, ink, size * scale), 8) + prior for scale, prior in zip(SIZES, unlikely, strict=True)
+        )
+        yield SHAPE * shape - NAME * likelihood, (sign, alphabet)
+
+
+def _misshapen(sign: str, ink: Ink, size: float) -> float:
+    """How unlike a sign of this size the ink is: squares of deviations."""
+    shape, height, width = shape_of(sign), ink.box.height, ink.box.width
+    if sign == "/":
+        return 0.0
+    if sign in GROWING:
+        return _off(height, size * max(shape.height, 1), 0.8) if height > 0.9 * size else 6.0
+    if sign in FLAT or shape.height < 0.2:
+        return ((height - shape.height * size) / 3) ** 2 + _off(width, shape.width * size, 0.6)
+    if sign in IN_PARTS:
+        return min(_off(height, shape.height * size, 0.2), 2) + _off(width, shape.width * size, 0.5)
+    return _off(height, shape.height * size, 0.13) + _off(width, shape.width * size, 0.35)
+
+
+def _off(found: float, expected: float, spread: float) -> float:
+    """A ratio's logarithm in units of its spread, squared."""
+    return (log(found / expected) / spread) ** 2
+
+
+def _shared(slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> list[Seen]:
+    """The signs; those that are sure but found no ink of their own get a part of what is too wide for one."""
+    out = list(seen)
+    used = {id(glyph.slot) for glyph in seen}
+    for slot in slots:
+        if id(slot) in used or slot.empty > log(0.4):
+            continue
+        hosts = [glyph for glyph in out if _may_share(slot, glyph, size)]
+        if not hosts:
+            continue
+        host = min(hosts, key=lambda glyph: abs(glyph.slot.x - slot.x))
+        sign, alphabet = identity_of(slot.choices[0][0])
+        after = (host.slot.x, host.slot.place) < (slot.x, slot.place)
+        own, other = shape_of(sign).width, shape_of(host.sign).width
+        share = (other if after else own) / (own + other)
+        parts = cut_near(host.ink, host.ink.box.x0 + share * host.ink.box.width, 0.12 * size)
+        if parts:
+            kept, given = parts if after else parts[::-1]
+            out[out.index(host)] = replace(host, ink=kept)
+            out.append(Seen(slot, sign, alphabet, given))
+    return out
+
+
+def _may_share(slot: Slot, glyph: Seen, size: float) -> bool:
+    """Whether a glyph's ink, too wide for it, reaches to where the slot is."""
+    box, scale = glyph.ink.box, SIZES[script_odds(glyph.slot) > 0]
+    there = box.x0 - 3 <= slot.x <= box.x1 + 3 and box.y0 - 8 <= slot.y <= box.y1 + 8
+    return there and glyph.sign not in GROWING and box.width > 1.35 * shape_of(glyph.sign).width * scale * size
+
+
+def _completed(seen: Sequence[Seen], pieces: Sequence[Ink], size: float) -> tuple[list[Seen], list[Ink]]:
+    """The signs with the pieces that they lack: dots, second strokes, what a hairline has come off; and the rest."""
+    out, rest = list(seen), []
+    for ink in pieces:
+        gains = [(gain, at) for at, glyph in enumerate(out) if (gain := _gain(glyph, ink, size)) is not None]
+        if gains:
+            _, at = min(gains)
+            out[at] = replace(out[at], ink=joined([out[at].ink, ink]))
+        else:
+            rest.append(ink)
+    return out, rest
+
+
+def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
+    """How far off its shape a glyph would be with the piece of ink; None where it would be no better."""
+    box, shape = glyph.ink.box, shape_of(glyph.sign)
+    across = max(box.x0, ink.box.x0) - min(box.x1, ink.box.x1)
+    whole = joined([glyph.ink, ink])
+    if glyph.sign in IN_PARTS:
+        scale = SIZES[script_odds(glyph.slot) > 0] * size
+        before, after = (abs(log(each.box.height / (scale * shape.height))) for each in (glyph.ink, whole))
+        better = after < min(before + 0.1, 0.6) and whole.box.width < 1.7 * shape.width * scale + 3
+        return after if better and across < 0.12 * size else None
+    down = max(box.y0, ink.box.y0) - min(box.y1, ink.box.y1)
+    if glyph.sign in FLAT | GROWING or across > 2 or down > 2:
+        return None
+    before, after = (
+        min(
+            _off(each.box.height, scale * size * shape.height, 0.15)
+            + _off(each.box.width, scale * size * shape.width, 0.2)
+            for scale in SIZES
+        )
+        for each in (glyph.ink, whole)
+    )
+    return after if after < min(before - 1, 4) else None
+
+
+def _accent(ink: Ink, slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> Seen | None:
+    """The accent that small flat ink is, close over one letter and under nothing."""
+    box = ink.box
+    small = 0.2 * size <= box.width < 0.62 * size and box.height <= max(5, 0.3 * size)
+    if not small or not _touches(ink, seen, 1, 0.3 * size) or _touches(ink, seen, -1, 0.7 * size):
+        return None
+    under = [
+        glyph for glyph in seen
+        if min(glyph.ink.box.x1, box.x1) > max(glyph.ink.box.x0, box.x0) and 0 <= glyph.ink.box.y0 - box.y0 < 0.7 * size
+    ]  # fmt: skip
+    if not under:
+        return None
+    named = [
+        (likelihood, sign)
+        for slot in _unused(slots, seen)
+        if abs(slot.x - ink.x) <= 12 and abs(slot.y - ink.y) <= 16
+        for sign, likelihood in slot.choices
+        if sign in ACCENTS
+    ]
+    letter = min(under, key=lambda glyph: abs(glyph.ink.x - ink.x))
+    return Seen(letter.slot, max(named)[1] if named else accent_of(ink), "", ink)
+
+
+def _touches(ink: Ink, seen: Sequence[Seen], side: int, gap: float) -> bool:
+    """Whether there is a glyph close under (1) or over (-1) the ink."""
+    box = ink.box
+    for glyph in seen:
+        other = glyph.ink.box
+        shared = min(other.x1, box.x1) - max(other.x0, box.x0)
+        white = other.y0 - box.y1 if side > 0 else box.y0 - other.y1
+        if shared > 0.3 * min(other.width, box.width) and -2 < white < gap:
+            return True
+    return False
+
+
+def _missed(ink: Ink, slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> Seen | None:
+    """What the encoder finds likeliest where there is ink that nothing was named on; None for specks."""
+    box = ink.box
+    if box.width * box.height < 0.1 * size**2 or box.height < 0.25 * size:
+        return None
+    found = []
+    for slot in _unused(slots, seen):
+        if abs(slot.x - ink.x) <= 14 and box.y0 - 12 <= slot.y <= box.y1 + 12:
+            for name, likelihood in slot.choices:
+                sign, alphabet = identity_of(name)
+                if sign not in FLAT:
+                    shape = 2.0 if sign in GROWING else min(_misshapen(sign, ink, size * scale) for scale in SIZES)
+                    found.append((likelihood - shape / 2, sign, alphabet, slot))
+    best = max(found, key=lambda each: each[0], default=None)
+    return Seen(best[3], best[1], best[2], ink) if best and best[0] > -4 else None
+
+
+def _unused(slots: Sequence[Slot], seen: Sequence[Seen]) -> list[Slot]:
+    used = {id(glyph.slot) for glyph in seen}
+    return [slot for slot in slots if id(slot) not in used]
