@@ -16,7 +16,7 @@ from gravityocr_models.latex import FUNCTIONS
 from gravityocr_models.mathatoms import AXIS, WORD_GAP
 from gravityocr_models.mathlayout import latex_of
 from gravityocr_models.signs import Box, Sign
-from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of
+from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of, shapes_of
 
 POINTS = 10.0  # what a formula's font is taken to be: `mathlayout.py` works in points
 SURE = 4.0  # most that the odds of a tag count
@@ -88,7 +88,8 @@ def _at_scale(seen: Seen, scale: float, size: float) -> _Placed:
 
 
 def _baseline(seen: Seen, size: float) -> float:
-    shape, box = shape_of(seen.sign), seen.ink.box
+    box = seen.ink.box
+    shape = min(shapes_of(seen.sign), key=lambda each: abs(box.height - each.height * size))
     grown = seen.sign in GROWING and (box.height > 1.15 * size * shape.height or seen.sign in "∑∏∫√")
     return seen.ink.y + size * (AXIS if grown else (shape.above - shape.below) / 2)
 
@@ -111,7 +112,8 @@ def _misfit(seen: Seen, size: float) -> float:
         return 0.0
     if seen.sign in FLAT or shape.height < 0.2:
         return min((log(box.width / (shape.width * size)) / 0.4) ** 2, 4) if shape.width > 0.3 else 0.0
-    return float((log(box.height / (shape.height * size)) / (0.2 if seen.sign in IN_PARTS else 0.11)) ** 2)
+    spread = 0.11 if seen.sign.isalnum() and seen.sign not in IN_PARTS else 0.2
+    return min((log(box.height / (each.height * size)) / spread) ** 2 for each in shapes_of(seen.sign))
 
 
 def _lines(placed: Sequence[_Placed], size: float) -> list[float]:

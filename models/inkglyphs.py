@@ -18,7 +18,7 @@ from gravityocr_models.glyphs import Slot, Tag
 from gravityocr_models.ink import Ink, accent_of, cut_near, joined, without_rule
 from gravityocr_models.mathsigns import identity_of
 from gravityocr_models.signs import Box
-from gravityocr_models.signshapes import ACCENTS, FLAT, GROWING, IN_PARTS, shape_of
+from gravityocr_models.signshapes import ACCENTS, FLAT, GROWING, IN_PARTS, shape_of, shapes_of
 
 SIZES = (1.0, 0.7, 0.5)  # of signs, scripts and scripts of scripts
 LEAST_SIZE, MOST_SIZE = 8.0, 60.0  # pixels
@@ -157,7 +157,9 @@ def _misshapen(sign: str, ink: Ink, size: float) -> float:
         return ((height - shape.height * size) / 3) ** 2 + _off(width, shape.width * size, 0.6)
     if sign in IN_PARTS:
         return min(_off(height, shape.height * size, 0.2), 2) + _off(width, shape.width * size, 0.5)
-    return _off(height, shape.height * size, 0.13) + _off(width, shape.width * size, 0.35)
+    return min(_off(height, each.height * size, 0.13) for each in shapes_of(sign)) + _off(
+        width, shape.width * size, 0.35
+    )
 
 
 def _off(found: float, expected: float, spread: float) -> float:

@@ -58,6 +58,14 @@ IN_PARTS = frozenset('ij=:;!?≡≤≥±∓⊆⊇≅≃≈%Ξ≪≫"⇒⇔⇐∐
 """What may be several pieces of ink."""
 
 
+_UPRIGHT_F = Shape(0.7, 0, 0.35)
+
+
+def shapes_of(sign: str) -> tuple[Shape, ...]:
+    """The shapes that a sign has: one, but for an f, of which only the slanted one descends."""
+    return (shape_of(sign), _UPRIGHT_F) if sign == "f" else (shape_of(sign),)
+
+
 def shape_of(sign: str) -> Shape:
     """The shape of a sign; where it was not measured, that of most of its kind."""
     if sign in _SHAPES:
