@@ -10,7 +10,7 @@ batched with (up to rounding), and the order of the answers is that of the crops
 import ctypes
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -38,6 +38,7 @@ READABLE = 0.8  # share of a layer's characters that the model must have learned
 VISION_PIXELS = {"cpu": 120_000, "cuda": 1_500_000}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 FORMULA_ALIKE = 0.2  # share of letters: true layers have more, other formulas' less (docs/journal.md)
+LOOKS = (0.0, 0.3, 0.7)  # of a token: what a formula is shifted by
 LEAST_LIMIT = 48  # tokens that even the smallest crop may have
 
 
@@ -119,7 +120,8 @@ class Engine:
         seen, verdicts = self._judged(crops, foreign) if layer is LayerUse.AUTO else ({}, {})
         shares = {place: verdict.share for place, verdict in verdicts.items()}
         kept = foreign.union(place for place, each in verdicts.items() if each.holds(self.conventions.keep_above))
-        left = [place for place in range(len(crops)) if place not in kept and place not in seen]
+        ready = {place for place in seen if not self._needs_looks(crops[place])}
+        left = [place for place in range(len(crops)) if place not in kept and place not in ready]
         prompts = seen | dict(zip(left, self.prompts([crops[place] for place in left], layer), strict=True))
         unread = by_length({place: prompt for place, prompt in prompts.items() if place not in kept})
         found = decode(
@@ -138,7 +140,7 @@ class Engine:
         prompts: dict[int, Prompt] = {}
 
         def read(places: list[int]) -> dict[int, Verdict]:
-            seen = self.prompts([crops[place] for place in places], LayerUse.DRAFT)
+            seen = self.prompts([crops[place] for place in places], LayerUse.DRAFT, sure=False)
             some = by_length(dict(zip(places, seen, strict=True)))
             prompts.update(some)
             signs = {place: self._formula_verdict(crops[place], prompt) for place, prompt in some.items()}
@@ -186,35 +188,54 @@ class Engine:
         )
 
     @torch.inference_mode()
-    def prompts(self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF) -> list[Prompt]:
-        """Each crop's image tokens and prompt; crops of one shape go through the vision encoder together."""
+    def prompts(self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF, *, sure: bool = True) -> list[Prompt]:
+        """Each crop's image tokens and prompt. sure: formulas are looked at several times."""
         model, tokenizer = self.checkpoint.model, self.checkpoint.tokenizer
-        config = model.config
-        images = [normalise(self._placed(crop), config.vision, self.conventions.image) for crop in crops]
-        seen: dict[int, Tensor] = {}
-        shapes = [image.shape for image in images]
+        shifts = [round(share * self.token_px) for share in LOOKS]
+        looks = [
+            (place, right)
+            for place, crop in enumerate(crops)
+            for right in (shifts if sure and self._needs_looks(crop) else shifts[:1])
+        ]
+        tokens, grids = self._seen([_shifted(self._placed(crops[place]), right) for place, right in looks])
+        of_crop: list[list[_Look]] = [[] for _ in crops]
+        for (place, right), seen, grid in zip(looks, tokens, grids, strict=True):
+            of_crop[place].append(_Look(seen, grid, right))
+        prompts = []
+        for crop, (first, *others) in zip(crops, of_crop, strict=True):
+            rows, columns = first.grid
+            before, after = (torch.tensor(ids, device=model.device) for ids in self.conventions.prompts[crop.task])
+            drafted = crop.draft if layer is not LayerUse.OFF else None
+            prompts.append(
+                Prompt(
+                    embeds=torch.cat([model.embed(before), first.tokens, model.embed(after)]),
+                    positions=sequence_positions(len(before), (rows, columns), len(after)).to(model.device),
+                    limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
+                    layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
+                    reading=self._reading(crop, [first, *others]),
+                )
+            )
+        return prompts
+
+    def _seen(self, images: Sequence[NDArray[np.uint8]]) -> tuple[list[Tensor], list[tuple[int, int]]]:
+        """Image tokens and grid of each image; those of one shape go through the vision encoder together."""
+        model, config = self.checkpoint.model, self.checkpoint.model.config
+        planes = [normalise(image, config.vision, self.conventions.image) for image in images]
+        found: dict[int, Tensor] = {}
+        shapes = [each.shape for each in planes]
         for shape in dict.fromkeys(shapes):
             alike = [place for place, other in enumerate(shapes) if other == shape]
             pixels = VISION_PIXELS.get(model.device.type, VISION_PIXELS["cpu"])
             most = max(1, pixels // (shape[1] * shape[2]))
             for members in (alike[start : start + most] for start in range(0, len(alike), most)):
-                tokens = model.see(stack([images[place] for place in members], model.device, model.dtype))
-                seen |= dict(zip(members, tokens, strict=True))
-        prompts = []
-        for place, crop in enumerate(crops):
-            rows, columns = (side // self.token_px for side in images[place].shape[1:])
-            before, after = (torch.tensor(ids, device=model.device) for ids in self.conventions.prompts[crop.task])
-            drafted = crop.draft if layer is not LayerUse.OFF else None
-            prompts.append(
-                Prompt(
-                    embeds=torch.cat([model.embed(before), seen[place], model.embed(after)]),
-                    positions=sequence_positions(len(before), (rows, columns), len(after)).to(model.device),
-                    limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
-                    layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
-                    reading=self._reading(crop, seen[place], (rows, columns)),
-                )
-            )
-        return prompts
+                tokens = model.see(stack([planes[place] for place in members], model.device, model.dtype))
+                found |= dict(zip(members, tokens, strict=True))
+        grids = [(shape[1] // self.token_px, shape[2] // self.token_px) for shape in shapes]
+        return [found[place] for place in range(len(images))], grids
+
+    def _needs_looks(self, crop: Crop) -> bool:
+        """Whether the crop is looked at several times: a formula's glyphs on the borders of tokens ask for it."""
+        return crop.task is Task.FORMULA and self._reads(crop)
 
     def _reads(self, crop: Crop) -> bool:
         """Whether the encoder's reading counts: a table's letters in order would displace the markup of its answer."""
@@ -224,18 +245,21 @@ class Engine:
         """The crop's pixels; a line is set on its tokens."""
         return levelled(crop.pixels, self.token_px) if self._reads(crop) else crop.pixels
 
-    def _reading(self, crop: Crop, tokens: Tensor, grid: tuple[int, int]) -> Reading | None:
+    def _reading(self, crop: Crop, looks: Sequence["_Look"]) -> Reading | None:
         """What the encoder makes of a formula or of a line; None where it is more than a line, or nothing."""
         draft = self.checkpoint.draft
         if draft is None or not self._reads(crop):
             return None
-        logits, letters = self.checkpoint.model.name_glyphs(tokens), self.checkpoint.letters
+        found = [
+            slots(self.checkpoint.model.name_glyphs(look.tokens), look.grid, draft.glyphs, self.token_px)
+            for look in looks
+        ]
         if crop.task is Task.FORMULA:
-            read = seen_latex(slots(logits, grid, draft.glyphs, self.token_px), self._placed(crop))
-        elif letters:
-            read = spell_line(settled(slots(logits, grid, draft.glyphs), letters))
+            aligned = [[replace(s, x=s.x - look.right) for s in each] for each, look in zip(found, looks, strict=True)]
+            read = seen_latex(aligned, self._placed(crop))
         else:
-            read = spell_line(named(logits, grid, draft.glyphs))
+            letters = self.checkpoint.letters
+            read = spell_line(settled(found[0], letters) if letters else named(found[0]))
         return Reading(read, self.checkpoint.tokenizer, min(self.conventions.ends)) if read else None
 
     def _kept(self, crop: Crop, share: float | None, seen: bool) -> Decoded:
@@ -255,6 +279,20 @@ class Engine:
             agreement=agreement,
             truncated=not answer.ended,
         )
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A crop as the encoder sees it, shifted by so many pixels. tokens: [rows * columns, width]."""
+
+    tokens: Tensor
+    grid: tuple[int, int]
+    right: int
+
+
+def _shifted(pixels: NDArray[np.uint8], right: int) -> NDArray[np.uint8]:
+    """The crop [H, W, 3] with so many columns of paper before it."""
+    return np.pad(pixels, ((0, 0), (right, 0), (0, 0)), constant_values=int(np.median(pixels))) if right else pixels
 
 
 def by_length(prompts: Mapping[int, Prompt]) -> dict[int, Prompt]:

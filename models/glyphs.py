@@ -77,17 +77,17 @@ class Slot:
         return tuple(pair for pair in self.signs if pair[0])
 
 
-def named(logits: Tensor, grid: tuple[int, int], signs: Sequence[str]) -> list[Named]:
-    """The glyphs that the head's logits [rows * columns, 3, 1 + glyphs + tags] name, from the left.
-
-    signs: the glyphs' names in the order of their numbers, from 1 on.
-    """
-    firsts = ((slot.signs[0][0], slot) for slot in slots(logits, grid, signs))
+def named(slots: Sequence[Slot]) -> list[Named]:
+    """The glyphs that are likeliest, from the left."""
+    firsts = ((slot.signs[0][0], slot) for slot in slots)
     return [Named(sign, slot.tags, slot.row, slot.column) for sign, slot in firsts if sign]
 
 
 def slots(logits: Tensor, grid: tuple[int, int], signs: Sequence[str], token_px: int = 1) -> list[Slot]:
-    """The places of the head's logits that hold a glyph, or may hold one, from the left."""
+    """The places that hold a glyph, or may hold one, by the head's logits [rows * columns, 3, 1 + glyphs + tags].
+
+    From the left. signs: the glyphs' names in the order of their numbers, from 1 on.
+    """
     scores = logits[..., : -len(Tag)].log_softmax(-1).view(*grid, -1, logits.shape[-1] - len(Tag))
     empty = scores[..., 0].cpu().numpy()
     best, numbers = (each.cpu().numpy() for each in scores.topk(GLYPHS_TRIED))

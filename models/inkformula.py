@@ -38,12 +38,15 @@ class _Placed:
         return self.seen.ink.box
 
 
-def seen_latex(slots: Sequence[Slot], pixels: NDArray[np.uint8]) -> str:
-    """The displayed formula on a crop, whose glyphs the encoder names; "" where it makes none."""
+def seen_latex(readings: Sequence[Sequence[Slot]], pixels: NDArray[np.uint8]) -> str:
+    """The displayed formula on a crop; "" where it makes none.
+
+    readings: the glyphs that the encoder names on it, in pixels of the crop, of one or more looks at it.
+    """
     pieces = pieces_of(pixels)
-    if not pieces or not slots:
+    if not pieces or not any(readings):
         return ""
-    seen, rules, size = seen_in(slots, pieces)
+    seen, rules, size = seen_in(readings, pieces)
     placed = _levelled(_scaled(seen, size), size)
     rules += [rule for root in placed if (rule := _missing_rule(root, placed, rules, size))]
     unit = POINTS / size

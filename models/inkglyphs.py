@@ -9,7 +9,7 @@ likeliest, flat ink is a rule or an accent.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from statistics import median
+from statistics import mean, median
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -27,6 +27,8 @@ REACH_PX = 20.0  # further off it is another one
 NAME, SHAPE = 0.7, 0.5  # weights of what the encoder says and of the ink's shape
 _DROPPED, _UNNAMED, _SPECK, _SMALL_RULE, _RULE = 5.0, 4.0, 2.0, 2.5, 0.8  # costs of slots and ink without a partner
 _IMPOSSIBLE = 1e3
+NOTHING = -0.2  # log-probability from which readings agree that nothing is there
+UNSAID = -5.0  # log-probability of a sign that a reading doesn't name
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +54,15 @@ def size_of(slots: Sequence[Slot], pieces: Sequence[Ink]) -> float:
     return min(max(median(sizes or [20.0]), LEAST_SIZE), MOST_SIZE)
 
 
-def seen_in(slots: Sequence[Slot], pieces: Sequence[Ink]) -> tuple[list[Seen], list[Box], float]:
-    """The signs of a formula, its rules, and the size of its font in pixels."""
-    slots = [slot for slot in slots if slot.choices]
-    pieces, rules = _parted_roots(slots, pieces)
-    size = size_of(slots, pieces)
+def seen_in(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink]) -> tuple[list[Seen], list[Box], float]:
+    """The signs of a formula, its rules, and the size of its font in pixels.
+
+    readings: what the encoder says of the crop, and perhaps of the same crop shifted on its tokens.
+    """
+    readings = [[slot for slot in slots if slot.choices] for slots in readings]
+    pieces, rules = _parted_roots(readings[0], pieces)
+    size = size_of(readings[0], pieces)
+    slots = _agreed(readings, pieces, size) if len(readings) > 1 else readings[0]
     seen, pieces = _matched(slots, pieces, size)
     seen = _shared(slots, seen, size)
     seen, pieces = _completed(seen, pieces, size)
@@ -117,6 +123,41 @@ def _matched(slots: Sequence[Slot], pieces: Sequence[Ink], size: float) -> tuple
     named = {at for at, _ in pairs}
     seen = [Seen(slots[place], *signs[at, place], pieces[at]) for at, place in pairs]
     return seen, [ink for at, ink in enumerate(pieces) if at not in named]
+
+
+def _agreed(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink], size: float) -> list[Slot]:
+    """One reading of several: what they say of a piece of ink is averaged.
+
+    A glyph on the border of two tokens is named badly, and on another reading's tokens it is on none.
+    """
+    said: dict[int, list[Slot]] = {}
+    for slots in readings:
+        for glyph in _matched(slots, pieces, size)[0]:
+            said.setdefault(id(glyph.ink), []).append(glyph.slot)
+    used = {id(slot) for slots in said.values() for slot in slots}
+    alone = [slot for slot in readings[0] if id(slot) not in used]
+    merged = [_averaged(found, len(readings)) for found in said.values()]
+    there = [slot for slot in merged if slot.empty < NOTHING]
+    return sorted([*alone, *there], key=lambda slot: (slot.x, slot.place))
+
+
+def _averaged(slots: Sequence[Slot], readings: int) -> Slot:
+    """What slots for one glyph say on average; readings that have none say that nothing is there."""
+    scores: dict[str, list[float]] = {}
+    for slot in slots:
+        for sign, score in slot.choices:
+            scores.setdefault(sign, []).append(score)
+    missing = len(slots)
+    average = {sign: (sum(each) + UNSAID * (missing - len(each))) / missing for sign, each in scores.items()}
+    told = np.mean([slot.told for slot in slots], axis=0)
+    return replace(
+        slots[0],
+        signs=tuple(sorted(average.items(), key=lambda item: -item[1])),
+        empty=sum(slot.empty for slot in slots) / readings,
+        told=tuple(told.tolist()),
+        x=mean(slot.x for slot in slots),
+        y=mean(slot.y for slot in slots),
+    )
 
 
 def _distance(slot: Slot, ink: Ink) -> float | None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from gravityocr_models.glyphs import Named, Tag, named
+from gravityocr_models.glyphs import Named, Tag, named, slots
 
 SIGNS = "abcdefgh"
 
@@ -23,17 +23,17 @@ def logits_of(rows: list[list[str]], tags: dict[str, Tag] | None = None) -> Tens
 
 
 def signs(rows: list[list[str]]) -> str:
-    return "".join(glyph.sign for glyph in named(logits_of(rows), (len(rows), len(rows[0])), SIGNS))
+    return "".join(glyph.sign for glyph in named(slots(logits_of(rows), (len(rows), len(rows[0])), SIGNS)))
 
 
 def test_columns_from_the_left_and_slots_in_them() -> None:
     assert signs([["abc", "", "d"], ["", "", "e"]]) == "abcde"
-    assert named(logits_of([["", ""], ["", "h"]]), (2, 2), SIGNS) == [Named("h", Tag(0), 1, 1)]
+    assert named(slots(logits_of([["", ""], ["", "h"]]), (2, 2), SIGNS)) == [Named("h", Tag(0), 1, 1)]
 
 
 def test_each_glyph_has_its_own_tags() -> None:
     tags = {"a": Tag.MATH | Tag.RAISED, "b": Tag.BLANK}
-    glyphs = named(logits_of([["ab", "c"]], tags), (1, 2), SIGNS)
+    glyphs = named(slots(logits_of([["ab", "c"]], tags), (1, 2), SIGNS))
     assert [glyph.tags for glyph in glyphs] == [Tag.MATH | Tag.RAISED, Tag.BLANK, Tag(0)]
 
 
@@ -46,9 +46,9 @@ def test_a_fraction_of_equal_signs_keeps_both() -> None:
     logits = logits_of([["a"], ["a"]])
     upper, lower = (1 + len(SIGNS) + list(Tag).index(tag) for tag in (Tag.UPPER, Tag.LOWER))
     logits[0, 0, upper] = logits[1, 0, lower] = 1.0
-    assert len(named(logits, (2, 1), SIGNS)) == 2
+    assert len(named(slots(logits, (2, 1), SIGNS))) == 2
 
 
 def test_glyphs_of_two_rows_are_ordered_by_the_half_of_the_token() -> None:
-    glyphs = named(logits_of([["a"], ["bc"]], {"a": Tag.RIGHT, "c": Tag.RIGHT}), (2, 1), SIGNS)
+    glyphs = named(slots(logits_of([["a"], ["bc"]], {"a": Tag.RIGHT, "c": Tag.RIGHT}), (2, 1), SIGNS))
     assert [glyph.sign for glyph in glyphs] == ["b", "a", "c"]

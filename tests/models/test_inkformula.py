@@ -77,7 +77,7 @@ def named(glyphs: Sequence[Glyph]) -> list[Slot]:
 
 
 def read(glyphs: Sequence[Glyph], rules: Sequence[Rule] = ()) -> str:
-    return seen_latex(named(glyphs), painted(glyphs, rules))
+    return seen_latex([named(glyphs)], painted(glyphs, rules))
 
 
 RAISED, SUNK = Tag.MATH | Tag.RAISED, Tag.MATH | Tag.SUNK
@@ -102,7 +102,7 @@ def test_a_script_that_no_tag_tells_is_one_by_its_size_and_place() -> None:
     unsure = Slot((("n", -0.01),), -6.0, tuple(0.2 if tag in SUNK else -0.2 for tag in Tag), 3, 3, 0, 56.0, 62.0)
     glyphs = [*row("x", 20, 30), *row("n", 26.5, 33, 8.4), *row("+x", 36, 30)]
     slots = [each for each in named(glyphs) if each.signs[0][0] != "n"]
-    assert seen_latex([*slots, unsure], painted(glyphs)) == "x_{n}+x"
+    assert seen_latex([[*slots, unsure]], painted(glyphs)) == "x_{n}+x"
 
 
 def test_fractions_within_fractions_need_no_tags() -> None:
@@ -120,20 +120,28 @@ def test_what_a_root_covers_is_told_by_its_rule() -> None:
 def test_a_sign_that_was_named_twice_is_there_once() -> None:
     slots = named(SUM)
     twice = slot("b", slots[2].x + 6, slots[2].y - TOKEN)
-    assert seen_latex(sorted([*slots, twice], key=lambda each: each.x), painted(SUM)) == "a+b=c"
+    assert seen_latex([sorted([*slots, twice], key=lambda each: each.x)], painted(SUM)) == "a+b=c"
 
 
 def test_what_was_not_named_gets_the_likeliest_sign() -> None:
     slots = named(SUM)
     doubtful = replace(slots[2], signs=(("", -0.2), ("b", -1.8)), empty=-0.2)
-    assert seen_latex([*slots[:2], doubtful, *slots[3:]], painted(SUM)) == "a+b=c"
-    assert "b" not in seen_latex([*slots[:2], *slots[3:]], painted(SUM))
+    assert seen_latex([[*slots[:2], doubtful, *slots[3:]]], painted(SUM)) == "a+b=c"
+    assert "b" not in seen_latex([[*slots[:2], *slots[3:]]], painted(SUM))
 
 
 def test_the_shape_settles_which_of_two_signs_it_is() -> None:
     slots = named(SUM)
     doubtful = replace(slots[4], signs=(("(", -0.7), ("c", -1.2)))
-    assert seen_latex([*slots[:4], doubtful], painted(SUM)) == "a+b=c"
+    assert seen_latex([[*slots[:4], doubtful]], painted(SUM)) == "a+b=c"
+
+
+def test_looks_at_other_tokens_outvote_one() -> None:
+    slots = named(SUM)
+    wrong = [*slots[:2], replace(slots[2], signs=(("h", -0.3), ("b", -1.4))), *slots[3:]]
+    lost = [*slots[:1], *slots[2:]]
+    assert seen_latex([wrong, slots, lost], painted(SUM)) == "a+b=c"
+    assert seen_latex([wrong], painted(SUM)) == "a+h=c"
 
 
 def test_letters_that_touch_are_cut() -> None:
@@ -159,8 +167,8 @@ def test_rows_between_large_brackets_are_a_matrix() -> None:
 
 
 def test_nothing_is_no_formula() -> None:
-    assert seen_latex([], painted(SUM)) == ""
-    assert seen_latex(named(SUM), np.full((32, 64), 255, np.uint8)) == ""
+    assert seen_latex([[]], painted(SUM)) == ""
+    assert seen_latex([named(SUM)], np.full((32, 64), 255, np.uint8)) == ""
 
 
 @pytest.mark.parametrize(
