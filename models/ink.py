@@ -13,7 +13,8 @@ FAINT = 0.25  # of the darkest ink: what hairlines still are at 144 dpi, and the
 SPECK_PX = 3
 DARKEST = 99.5  # percentile
 BAR_PX = 8  # least width of a root's rule
-HAT_PX, TILDE_PX = 0.5, 0.5  # how far the ink of an accent that is no bar rises
+DOT_PX, ARROW_PX = 4, 5  # at least a wider accent's width, an arrow's height
+HAT_PX, TILDE_PX = 0.58, 0.4  # how far the ink of an accent that is no bar rises
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +78,18 @@ def without_rule(ink: Ink) -> tuple[Ink, Box] | None:
 
 
 def accent_of(ink: Ink) -> str:
-    """The combining character of the accent that flat ink over a letter looks like: a bar, a hat or a tilde."""
-    heights = np.arange(len(ink.depth))[:, None] + np.zeros(ink.depth.shape)
+    """The combining character of the accent that ink over a letter looks like: dot, hat, check, arrow, tilde or bar."""
+    height, width = ink.depth.shape
+    if width < DOT_PX or width < 1.2 * height:
+        return "\u0307"
+    heights = np.arange(height)[:, None] + np.zeros(ink.depth.shape)
     middles = np.average(heights, axis=0, weights=ink.depth + 1e-6)
     first, second, third, fourth = (float(part.mean()) for part in np.array_split(middles, 4))
-    if (first + fourth - second - third) / 2 > HAT_PX:
-        return "\u0302"
+    rise = (first + fourth - second - third) / 2
+    if abs(rise) > HAT_PX:
+        return "\u0302" if rise > 0 else "\u030c"
+    if height >= ARROW_PX:
+        return "\u20d7"
     return "\u0303" if third - second > TILDE_PX else "\u0304"
 
 

@@ -18,7 +18,7 @@ from gravityocr_models.glyphs import Slot, Tag
 from gravityocr_models.ink import Ink, accent_of, cut_near, joined, without_rule
 from gravityocr_models.mathsigns import identity_of
 from gravityocr_models.signs import Box
-from gravityocr_models.signshapes import ACCENTS, FLAT, GROWING, IN_PARTS, shape_of, shapes_of
+from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of, shapes_of
 
 SIZES = (1.0, 0.7, 0.5)  # of signs, scripts and scripts of scripts
 LEAST_SIZE, MOST_SIZE = 8.0, 60.0  # pixels
@@ -27,6 +27,8 @@ REACH_PX = 20.0  # further off it is another one
 NAME, SHAPE = 0.7, 0.5  # weights of what the encoder says and of the ink's shape
 _DROPPED, _UNNAMED, _SPECK, _SMALL_RULE, _RULE = 5.0, 4.0, 2.0, 2.5, 0.8  # costs of slots and ink without a partner
 _IMPOSSIBLE = 1e3
+_OUTLINED = frozenset("\u0302\u0303\u0304\u030c\u20d7")  # accents that ink tells better than the encoder
+BAR_WIDTH = 0.46  # of the size: a wider one is a line over something
 NOTHING = -0.2  # log-probability from which readings agree that nothing is there
 UNSAID = -5.0  # log-probability of a sign that a reading doesn't name
 
@@ -66,8 +68,10 @@ def seen_in(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink]) -> tuple[
     seen, pieces = _matched(slots, pieces, size)
     seen = _shared(slots, seen, size)
     seen, pieces = _completed(seen, pieces, size)
+    seen, lines = _with_outlines(seen, size)
+    rules += lines
     for ink in pieces:
-        if found := _accent(ink, slots, seen, size):
+        if found := _accent(ink, seen, size):
             seen.append(found)
         elif _is_flat(ink, size) and ink.box.width >= 0.25 * size:
             rules.append(ink.box)
@@ -240,7 +244,13 @@ def _may_share(slot: Slot, glyph: Seen, size: float) -> bool:
 
 def _completed(seen: Sequence[Seen], pieces: Sequence[Ink], size: float) -> tuple[list[Seen], list[Ink]]:
     """The signs with the pieces that they lack: dots, second strokes, what a hairline has come off; and the rest."""
+    dots = [each for each in seen if each.sign in ".,"]  # of i, j, semicolons, named on their own
     out, rest = list(seen), []
+    for dot in dots:
+        hosts = [at for at, glyph in enumerate(out) if glyph.sign in "ij;:!?" and _is_stacked(glyph, dot, size)]
+        if hosts and dot in out:
+            out[hosts[0]] = replace(out[hosts[0]], ink=joined([out[hosts[0]].ink, dot.ink]))
+            out.remove(dot)
     for ink in pieces:
         gains = [(gain, at) for at, glyph in enumerate(out) if (gain := _gain(glyph, ink, size)) is not None]
         if gains:
@@ -249,6 +259,12 @@ def _completed(seen: Sequence[Seen], pieces: Sequence[Ink], size: float) -> tupl
         else:
             rest.append(ink)
     return out, rest
+
+
+def _is_stacked(glyph: Seen, dot: Seen, size: float) -> bool:
+    """Whether a dot lies right over or under a sign that has one, and is the part that it lacks."""
+    gain = _gain(glyph, dot.ink, size)
+    return gain is not None and abs(glyph.ink.x - dot.ink.x) < 0.12 * size
 
 
 def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
@@ -275,11 +291,12 @@ def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
     return after if after < min(before - 1, 4) else None
 
 
-def _accent(ink: Ink, slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> Seen | None:
+def _accent(ink: Ink, seen: Sequence[Seen], size: float) -> Seen | None:
     """The accent that small flat ink is, close over one letter and under nothing."""
     box = ink.box
-    small = 0.2 * size <= box.width < 0.62 * size and box.height <= max(5, 0.3 * size)
-    if not small or not _touches(ink, seen, 1, 0.3 * size) or _touches(ink, seen, -1, 0.7 * size):
+    if not 0.2 * size <= box.width < 0.62 * size or box.height > max(5, 0.3 * size):
+        return None
+    if not _touches(ink, seen, 1, 0.3 * size) or _touches(ink, seen, -1, 0.7 * size):
         return None
     under = [
         glyph for glyph in seen
@@ -287,15 +304,22 @@ def _accent(ink: Ink, slots: Sequence[Slot], seen: Sequence[Seen], size: float) 
     ]  # fmt: skip
     if not under:
         return None
-    named = [
-        (likelihood, sign)
-        for slot in _unused(slots, seen)
-        if abs(slot.x - ink.x) <= 12 and abs(slot.y - ink.y) <= 16
-        for sign, likelihood in slot.choices
-        if sign in ACCENTS
-    ]
     letter = min(under, key=lambda glyph: abs(glyph.ink.x - ink.x))
-    return Seen(letter.slot, max(named)[1] if named else accent_of(ink), "", ink)
+    found = Seen(letter.slot, accent_of(ink), "", ink)
+    return None if _is_line(found, size) else found
+
+
+def _with_outlines(seen: Sequence[Seen], size: float) -> tuple[list[Seen], list[Box]]:
+    """The signs with accents as their ink has them, and the rules among them."""
+    told = [replace(each, sign=accent_of(each.ink)) if each.sign in _OUTLINED else each for each in seen]
+    lines = [each for each in told if _is_line(each, size)]
+    return [each for each in told if each not in lines], [each.ink.box for each in lines]
+
+
+def _is_line(accent: Seen, size: float) -> bool:
+    """Whether a bar over letters is too wide for an accent."""
+    scale = SIZES[script_odds(accent.slot) > 0]
+    return accent.sign == "\u0304" and accent.ink.box.width > BAR_WIDTH * scale * size
 
 
 def _touches(ink: Ink, seen: Sequence[Seen], side: int, gap: float) -> bool:
