@@ -23,6 +23,8 @@ SURE = 4.0  # most that the odds of a tag count
 ON_LINE = 0.16  # of the size: baselines that are one
 BESIDE = 1.2  # of the size: most white between scripts of one line
 LEVELS_WEIGHT = 4.0
+INNER = 0.3
+BESIDE_COST = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,7 @@ def _costs(seen: Seen, size: float) -> dict[float, float]:
     """How unlikely a sign is at each scale, from its ink and its tags: nats, about."""
     script, inner = script_odds(seen.slot), seen.slot.odds(Tag.INNER)
     small = 0.5 * max(0.0, -script)
-    told = (max(0.0, script), small, small + max(0.0, -inner) + 0.5)
+    told = (max(0.0, script), small, small + INNER * max(0.0, -inner) + 0.5)
     return {
         scale: min(_misfit(seen, scale * size), 9) / 2 + min(odds, SURE)
         for scale, odds in zip(SIZES, told, strict=True)
@@ -154,6 +156,8 @@ def _beside_scripts(each: _Placed, placed: Sequence[_Placed], size: float) -> _P
         for other in placed
         if other.scale == SIZES[1]
     )
+    costs = _costs(each.seen, size)
+    near = near and costs[SIZES[1]] < costs[SIZES[2]] + BESIDE_COST
     return _at_scale(each.seen, SIZES[1], size) if near else each
 
 
@@ -165,7 +169,7 @@ def _levelled(placed: Sequence[_Placed], size: float) -> list[_Placed]:
             groups.append([each])
             continue
         for group in groups:
-            near = abs(median(other.baseline for other in group) - each.baseline) < ON_LINE * size
+            near = abs(median(other.baseline for other in group) - each.baseline) < ON_LINE * each.scale * size
             beside = each.scale == 1 or each.box.x0 - group[-1].box.x1 < BESIDE * size
             if group[0].scale == each.scale and near and beside:
                 group.append(each)
