@@ -29,6 +29,7 @@ _DROPPED, _UNNAMED, _SPECK, _SMALL_RULE, _RULE = 5.0, 4.0, 2.0, 2.5, 0.8  # cost
 _IMPOSSIBLE = 1e3
 _OUTLINED = frozenset("\u0302\u0303\u0304\u030c\u20d7")  # accents that ink tells better than the encoder
 BAR_WIDTH = 0.46  # of the size: a wider one is a line over something
+ANY_NAME_PX, SAME_NAME_PX = 5.0, 9.0  # how far apart looks put one glyph: they know its place to half a token
 NOTHING = -0.2  # log-probability from which readings agree that nothing is there
 UNSAID = -5.0  # log-probability of a sign that a reading doesn't name
 
@@ -134,15 +135,36 @@ def _agreed(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink], size: flo
 
     A glyph on the border of two tokens is named badly, and on another reading's tokens it is on none.
     """
-    said: dict[int, list[Slot]] = {}
+    said: dict[int, list[list[Slot]]] = {}
+    left: list[list[Slot]] = []
     for slots in readings:
-        for glyph in _matched(slots, pieces, size)[0]:
-            said.setdefault(id(glyph.ink), []).append(glyph.slot)
-    used = {id(slot) for slots in said.values() for slot in slots}
-    alone = [slot for slot in readings[0] if id(slot) not in used]
-    merged = [_averaged(found, len(readings)) for found in said.values()]
+        seen, _ = _matched(slots, pieces, size)
+        used = {id(glyph.slot) for glyph in seen}
+        for glyph in seen:
+            _add(glyph.slot, said.setdefault(id(glyph.ink), []))
+        for slot in slots:
+            if id(slot) not in used:
+                _add(slot, left)
+    merged: list[Slot] = []
+    for groups in said.values():  # letters that touch are one piece of ink, and each look may name another of them
+        most, *others = sorted(groups, key=len, reverse=True)
+        merged.append(_averaged(most, len(readings)))
+        for group in others:
+            for slot in group:
+                _add(slot, left)
+    merged += [_averaged(group, len(group)) for group in left if len(group) > 1]
     there = [slot for slot in merged if slot.empty < NOTHING]
-    return sorted([*alone, *there], key=lambda slot: (slot.x, slot.place))
+    return sorted(there, key=lambda slot: (slot.x, slot.place))
+
+
+def _add(slot: Slot, groups: list[list[Slot]]) -> None:
+    """Put a slot to those that may well be the same glyph."""
+    for group in groups:
+        names = {name for other in group for name, _ in other.choices}
+        if abs(slot.x - group[0].x) <= (ANY_NAME_PX if slot.choices[0][0] not in names else SAME_NAME_PX):
+            group.append(slot)
+            return
+    groups.append([slot])
 
 
 def _averaged(slots: Sequence[Slot], readings: int) -> Slot:
@@ -225,7 +247,9 @@ def _shared(slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> list[Se
         host = min(hosts, key=lambda glyph: abs(glyph.slot.x - slot.x))
         sign, alphabet = identity_of(slot.choices[0][0])
         after = (host.slot.x, host.slot.place) < (slot.x, slot.place)
-        own, other = shape_of(sign).width, shape_of(host.sign).width
+        own, other = (
+            shape_of(name).width * SIZES[script_odds(each) > 0] for name, each in ((sign, slot), (host.sign, host.slot))
+        )
         share = (other if after else own) / (own + other)
         parts = cut_near(host.ink, host.ink.box.x0 + share * host.ink.box.width, 0.12 * size)
         if parts:
@@ -239,7 +263,9 @@ def _may_share(slot: Slot, glyph: Seen, size: float) -> bool:
     """Whether a glyph's ink, too wide for it, reaches to where the slot is."""
     box, scale = glyph.ink.box, SIZES[script_odds(glyph.slot) > 0]
     there = box.x0 - 3 <= slot.x <= box.x1 + 3 and box.y0 - 8 <= slot.y <= box.y1 + 8
-    return there and glyph.sign not in GROWING and box.width > 1.35 * shape_of(glyph.sign).width * scale * size
+    shape = shape_of(glyph.sign)
+    grown = glyph.sign in GROWING and box.height > 1.3 * shape.height * scale * size
+    return there and not grown and box.width > 1.35 * shape.width * scale * size
 
 
 def _completed(seen: Sequence[Seen], pieces: Sequence[Ink], size: float) -> tuple[list[Seen], list[Ink]]:

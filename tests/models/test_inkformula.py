@@ -150,6 +150,12 @@ def test_letters_that_touch_are_cut() -> None:
     assert read(touching) == "ad=bc+x"
 
 
+def test_looks_may_name_each_another_of_two_letters_that_touch() -> None:
+    touching = [Glyph("a", 20, 30), Glyph("d", 25, 30), *row("=bc+x", 40, 30)]
+    a, d, *others = named(touching)
+    assert seen_latex([[a, *others], [a, d, *others], [d, *others]], painted(touching)) == "ad=bc+x"
+
+
 def test_an_accent_sits_on_its_letter() -> None:
     glyphs = [*row("x", 20, 30), *row("+x", 32, 30)]
     assert read(glyphs, [(20.5, 25, 22.5)]) == r"\bar{x}+x"
