@@ -18,6 +18,7 @@ from gravityocr_cli.document import Kind, Page
 from gravityocr_cli.inkcut import cut_by_ink, ink_of, ink_outside, pictures_outside, pieces_of_lines
 from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.regions import Found, overlap_of
+from gravityocr_cli.ruled import rules_in
 from gravityocr_cli.straighten import straightened
 from gravityocr_models import layout
 from gravityocr_models.signs import Box, hull_of
@@ -26,6 +27,7 @@ _LABELS = 0.15  # of a picture's ink: with less outside lines of text it is no p
 _SOLID = 0.7  # of a box: letters and rules never cover so much of their paper
 _PRINT = (0.02, 0.4)  # of a dark box: what letters left white on it cover
 _SPECK = 30.0  # square points: less is dirt on the glass; a digit of ten points has 35
+_LEAST_INK = 12  # pixels beside rules that may be a letter
 _MOST = 0.5  # of a page's ink
 _LINES, _LINE = 5, 8.0  # a column of text has so many lines at least, so many times as long as their pitch
 _SHEET = (595.0, 842.0)  # points
@@ -126,7 +128,7 @@ def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
     if not taken:
         return [Found(box, kind) for box, kind in cut_by_ink(page.pixels, page.dpi)]
     left = [piece for piece, owner in zip(pieces, owners, strict=True) if owner is None and piece.height >= 3]
-    texts = [Found(box, Kind.TEXT) for box in _grouped(left, taken)]
+    texts = [Found(box, Kind.TEXT) for box in _grouped(left, taken) if _is_more_than_rules(box, page, ink)]
     held = taken + [each.box for each in texts]
     pictures = pictures_outside(ink, page.dpi, held)
     grounds = [box for box in pictures if any(_lies_in(other, box) for other in held)]  # what text is printed on
@@ -136,6 +138,15 @@ def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
 def _is_legible(group: Box) -> bool:
     """Whether it may say something: a page number does, a speck or a rule doesn't."""
     return group.width * group.height >= _SPECK and group.height <= 4 * group.width
+
+
+def _is_more_than_rules(box: Box, page: Page, ink: NDArray[np.bool_]) -> bool:
+    """Whether a box shows anything beside rules: an empty form doesn't."""
+    left = ink.copy()
+    for rule in rules_in(page.pixels, page.dpi, box):
+        rows, columns = _pixels(rule, page.dpi)
+        left[max(0, rows.start - 1) : rows.stop + 1, max(0, columns.start - 1) : columns.stop + 1] = False
+    return int(left[_pixels(box, page.dpi)].sum()) >= _LEAST_INK
 
 
 def _grouped(pieces: Sequence[Box], taken: Sequence[Box]) -> list[Box]:

@@ -69,6 +69,22 @@ def test_specks_are_not_read_and_a_page_number_is(make_pdf: MakePdf) -> None:
     assert [(round(each.box.x0), each.kind) for each in number] == [(300, Kind.TEXT)]
 
 
+@pytest.mark.parametrize("filled", [False, True])
+def test_an_empty_form_says_nothing(make_pdf: MakePdf, filled: bool) -> None:
+    def paint(page: Any) -> None:
+        two_paragraphs(page)
+        for y in (600, 612, 624):
+            page.draw_line((60, y), (540, y), width=1)
+        for x in (60, 85, 180, 340, 540):
+            page.draw_line((x, 600), (x, 624), width=1)
+        if filled:
+            page.insert_text((190, 609), "name", fontsize=8)
+
+    boxes = [seen("text", 55, 55, 305, 205), seen("text", 55, 290, 305, 440)]
+    texts = [each for each in found_on_scan(scan(make_pdf, paint), boxes) if each.kind is Kind.TEXT]
+    assert len(texts) == 2 + filled
+
+
 def test_a_box_without_ink_is_nothing(make_pdf: MakePdf) -> None:
     page = scan(make_pdf, two_paragraphs)
     found = found_on_scan(page, [seen("text", 55, 55, 305, 205), seen("text", 60, 600, 300, 700)])
