@@ -7,6 +7,7 @@ in one place: `ConvStem` instead of linear patches.
 Equal to transformers' GlmOcrForConditionalGeneration (see tests/models/test_ocr.py); written for images only.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -265,18 +266,27 @@ class TextAttention(nn.Module):
         for projection, part in zip(projections, parts, strict=True):
             projection.weight.data = part
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: Window | None, layer: int) -> Tensor:
-        batch, count, _ = x.shape
+    def forward(
+        self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: Window | None, layer: int, rows: Tensor | None
+    ) -> Tensor:
+        """rows int64 [B, R]: those that look around; all leave their keys and values. None: all rows do."""
+        batch = len(x)
         weight = self.qkv
         if weight is None:
             weight = torch.cat((self.q_proj.weight, self.k_proj.weight, self.v_proj.weight))
-        heads = F.linear(x, weight).view(batch, count, -1, self.head_dim)
-        rotate_pairs(heads[:, :, : -self.shared], cos, sin)
-        query, new = heads.split((heads.shape[2] - 2 * self.shared, 2 * self.shared), dim=2)
+        if rows is None:
+            heads = F.linear(x, weight).view(batch, x.shape[1], -1, self.head_dim)
+            rotate_pairs(heads[:, :, : -self.shared], cos, sin)
+            query, new = heads.split((heads.shape[2] - 2 * self.shared, 2 * self.shared), dim=2)
+        else:
+            asking, answering = weight.split((self.q_proj.out_features, 2 * self.shared * self.head_dim))
+            new = F.linear(x, answering).view(batch, x.shape[1], -1, self.head_dim)
+            query = F.linear(picked(x, rows), asking).view(batch, rows.shape[1], -1, self.head_dim)
+            rotate_pairs(new[:, :, : self.shared], cos, sin)
+            rotate_pairs(query, picked(cos[:, :, 0], rows)[:, :, None], picked(sin[:, :, 0], rows)[:, :, None])
         key, value = cache.write(layer, new) if cache is not None else new.transpose(1, 2).chunk(2, dim=1)
-        query = query.transpose(1, 2)
-        out = attend(query, key, value, mask)
-        return self.o_proj(out.transpose(1, 2).reshape(batch, count, -1))  # type: ignore[no-any-return]
+        out = attend(query.transpose(1, 2), key, value, mask)
+        return self.o_proj(out.transpose(1, 2).reshape(batch, query.shape[1], -1))  # type: ignore[no-any-return]
 
 
 class TextMlp(nn.Module):
@@ -300,9 +310,12 @@ class DecoderLayer(nn.Module):
         self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.post_mlp_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: Window | None, layer: int) -> Tensor:
-        attended = self.self_attn(self.input_layernorm(x), cos, sin, mask, cache, layer)
-        x = x + self.post_self_attn_layernorm(attended)
+    def forward(
+        self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor, cache: Window | None, layer: int, rows: Tensor | None
+    ) -> Tensor:
+        """rows: the states that are wanted, see `TextAttention.forward`."""
+        attended = self.self_attn(self.input_layernorm(x), cos, sin, mask, cache, layer, rows)
+        x = (x if rows is None else picked(x, rows)) + self.post_self_attn_layernorm(attended)
         return x + self.post_mlp_layernorm(self.mlp(self.post_attention_layernorm(x)))  # type: ignore[no-any-return]
 
 
@@ -316,8 +329,10 @@ class TextModel(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
-    def forward(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: Window | None = None) -> Tensor:
-        """Hidden states [B, T, hidden].
+    def forward(
+        self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: Window | None = None, read: "Read | None" = None
+    ) -> Tensor:
+        """Hidden states [B, T, hidden], or of the rows to be read [B, R, hidden].
 
         embeds [B, T, hidden]; positions int64 [3, B, T] (time, row, column); mask as in `attend`, [B, 1, T, S]: S = T
         without a cache, else the slots of the cache that are looked at. With a cache the new keys are written to it.
@@ -325,10 +340,24 @@ class TextModel(nn.Module):
         axis, inv_freq = rotary(self.config, embeds.device)
         angles = (positions.permute(1, 2, 0).index_select(-1, axis) * inv_freq)[:, :, None]
         cos, sin = angles.cos().to(embeds.dtype), angles.sin().to(embeds.dtype)
-        x = embeds
+        x, last = embeds, len(self.layers) - 1
         for index, layer in enumerate(self.layers):
-            x = layer(x, cos, sin, mask, cache, index)
+            rows, mask = (read.rows, read.mask) if read is not None and index == last else (None, mask)
+            x = layer(x, cos, sin, mask, cache, index, rows)
         return self.norm(x)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Read:
+    """The rows int64 [B, R] whose states are read, and what they see: the last layer spares the others."""
+
+    rows: Tensor
+    mask: Tensor
+
+
+def picked(x: Tensor, rows: Tensor) -> Tensor:
+    """Rows int64 [B, R] of x [B, T, ...]."""
+    return x[torch.arange(len(rows), device=rows.device)[:, None], rows]
 
 
 class _Body(nn.Module):
@@ -383,9 +412,11 @@ class OcrModel(nn.Module):
         """Token ids [...] -> embeddings [..., hidden]."""
         return self.model.language_model.embed_tokens(ids)  # type: ignore[no-any-return]
 
-    def decode(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: Window | None = None) -> Tensor:
+    def decode(
+        self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: Window | None = None, read: Read | None = None
+    ) -> Tensor:
         """See `TextModel.forward`."""
-        return self.model.language_model(embeds, positions, mask, cache)  # type: ignore[no-any-return]
+        return self.model.language_model(embeds, positions, mask, cache, read)  # type: ignore[no-any-return]
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Hidden states [..., hidden] -> logits [..., vocab] of the next token."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from gravityocr_models.attention import additive, folded, window_mask
 from gravityocr_models.cache import KVCache
 from gravityocr_models.graphs import Graphs
-from gravityocr_models.ocr import OcrModel
+from gravityocr_models.ocr import OcrModel, Read, picked
 from gravityocr_models.reading import with_hints
 
 CACHE_STEP = 256  # slots that the cache begins with
@@ -117,10 +117,9 @@ class Runner:
             positions[:, row, head:end] = torch.arange(part.position, part.position + len(part.ids), device=device)
         counts = torch.tensor([[head + part.clean, part.masks] for head, part in zip(heads, work, strict=True)])
         clean, masks = counts.to(device).unbind(1)
-        hidden = self._decode(first, embeds, positions, torch.zeros_like(clean), clean, masks, width)
         before = torch.tensor(heads, device=device) - 1  # the row that predicts the first candidate
         rows = (before[:, None] + torch.arange(ids.shape[1] + 1, device=device)).clamp(max=width - 1)
-        seen = hidden[torch.arange(len(work), device=device)[:, None], rows]
+        seen = self._decode(first, embeds, positions, torch.zeros_like(clean), clean, masks, width, rows)
         hints = _padded([part.hints for part in work], rows.shape[1], fill=NO_HINT).to(device)
         return _outcomes(self._judged(seen, ids.to(device), clean - before - 1, hints))
 
@@ -150,12 +149,23 @@ class Runner:
         return self._judged(hidden, ids[:, 1:], clean - 1, hints)
 
     def _decode(
-        self, first: int, embeds: Tensor, positions: Tensor, cached: Tensor, clean: Tensor, masks: Tensor, visible: int
+        self,
+        first: int,
+        embeds: Tensor,
+        positions: Tensor,
+        cached: Tensor,
+        clean: Tensor,
+        masks: Tensor,
+        visible: int,
+        rows: Tensor | None = None,
     ) -> Tensor:
+        """Hidden states of the windows, or of their rows int64 [B, R]."""
         config, width = self.model.config.text, embeds.shape[1]
+        groups = config.num_attention_heads // config.num_key_value_heads
         mask = additive(window_mask(cached, clean, masks, width, visible), embeds.dtype)
-        mask = folded(mask, config.num_attention_heads // config.num_key_value_heads)
-        return self.model.decode(embeds, positions, mask, self.cache.window(first, cached, width, visible))
+        read = None if rows is None else Read(rows, folded(picked(mask[:, 0], rows)[:, None], groups))
+        window = self.cache.window(first, cached, width, visible)
+        return self.model.decode(embeds, positions, folded(mask, groups), window, read)
 
     def _judged(self, hidden: Tensor, drafts: Tensor, drafted: Tensor, hints: Tensor) -> Tensor:
         """Packed: candidates accepted, every row's choice, its probability. float32 holds ids up to 2 ** 24."""

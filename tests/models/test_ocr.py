@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from transformers import GlmOcrConfig, GlmOcrForConditionalGeneration
 
+from gravityocr_models.cache import KVCache
 from gravityocr_models.config import OcrConfig
-from gravityocr_models.ocr import ConvStem, OcrModel, RMSNorm, image_positions
+from gravityocr_models.ocr import ConvStem, OcrModel, Read, RMSNorm, image_positions, picked
 from gravityocr_models.records import Rounds
 from gravityocr_models.speculate import Prompt, Rules, decode, decode_plain
 from tiny import tiny_config, tiny_model
@@ -99,6 +100,21 @@ def test_laid_out_weights_are_the_same_weights() -> None:
     laid_out.load_state_dict(tiny_model(3).state_dict())
     expected = tiny_model(3).decode(embeds, positions, causal)
     torch.testing.assert_close(laid_out.decode(embeds, positions, causal), expected)
+
+
+def test_rows_that_are_not_read_are_spared_by_the_last_layer_alone() -> None:
+    model = tiny_model().lay_out()
+    embeds = torch.randn(2, 6, 32, dtype=torch.float64)
+    positions = torch.arange(6).expand(3, 2, -1)
+    causal = torch.ones(6, 6, dtype=torch.bool).tril()[None, None].expand(2, -1, -1, -1)
+    rows = torch.tensor([[3, 5], [0, 4]])
+    read = Read(rows, picked(causal[:, 0], rows)[:, None])
+    whole, cache = model.decode(embeds, positions, causal), KVCache(model.config.text, 2, 6, model.device, model.dtype)
+    window = cache.window(0, torch.zeros(2, dtype=torch.int64), 6, 6)
+    torch.testing.assert_close(model.decode(embeds, positions, causal, window, read), picked(whole, rows))
+    other = KVCache(model.config.text, 2, 6, model.device, model.dtype)
+    model.decode(embeds, positions, causal, other.window(0, torch.zeros(2, dtype=torch.int64), 6, 6))
+    torch.testing.assert_close(cache.store, other.store)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
