@@ -44,7 +44,7 @@ _MEASURED = (
     "≈ 48 -6 66|≠ 57 5 51|≡ 46 -4 66|≤ 57 6 55|≥ 64 14 61|⊂ 54 4 61|⊃ 51 -1 53|⊆ 58 6 60|⊕ 56 4 60|⊗ 58 8 66|"
     "⊥ 69 0 74|⋃ 0 140 100|⋅ 30 -20 11|♯ 72 22 28|⟨ 75 25 22|⟩ 75 25 22"
 )
-"""Sign, above, below, width in hundredths: medians over 1,700 formulas in 40 font packages."""
+"""Sign, above, below, width in hundredths: as `benchmarks/sign_shapes.py` measures them in some 40 font packages."""
 _SHAPES = {
     sign: Shape(*(int(number) / 100 for number in numbers))
     for sign, *numbers in (entry.split() for entry in _MEASURED.split("|"))
