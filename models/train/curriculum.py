@@ -34,11 +34,12 @@ class Stage:
             raise ValueError("formulas and tables, and papers and sheets, must not exceed 1 together")
 
 
-READING_FIRST = 280_000
+READING_FIRST = 372_000
 """Samples on which the image encoder alone learns to name glyphs: a decoder has nothing to copy from until it can."""
 _CURRICULUM = (
     (200_000, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.25, scan=0.35)),
-    (READING_FIRST, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.5, scan=0.3)),
+    (280_000, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.5, scan=0.3)),
+    (READING_FIRST, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.65, scan=0.3)),
     (
         READING_FIRST + 100_000,
         Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=6, formulas=0.2, scan=0.35),
