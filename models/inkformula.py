@@ -18,6 +18,7 @@ from gravityocr_models.mathlayout import latex_of
 from gravityocr_models.signs import Box, Sign
 from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of, shapes_of
 
+MOST_PIECES = 500  # of ink: more is a halftone, and matching takes their cube
 POINTS = 10.0  # what a formula's font is taken to be: `mathlayout.py` works in points
 SURE = 4.0  # most that the odds of a tag count
 ON_LINE = 0.16  # of the size: baselines that are one
@@ -46,7 +47,7 @@ def seen_latex(readings: Sequence[Sequence[Slot]], pixels: NDArray[np.uint8]) ->
     readings: the glyphs that the encoder names on it, in pixels of the crop, of one or more looks at it.
     """
     pieces = pieces_of(pixels)
-    if not pieces or not any(readings):
+    if not 0 < len(pieces) <= MOST_PIECES or not any(readings):
         return ""
     seen, rules, size = seen_in(readings, pieces)
     placed = _levelled(_scaled(seen, size), size)

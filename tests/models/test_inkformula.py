@@ -177,6 +177,18 @@ def test_nothing_is_no_formula() -> None:
     assert seen_latex([named(SUM)], np.full((32, 64), 255, np.uint8)) == ""
 
 
+def test_a_halftone_is_no_formula() -> None:
+    dots = np.full((200, 400), 255, np.uint8)
+    dots[::6, ::6], dots[1::6, ::6], dots[::6, 1::6], dots[1::6, 1::6] = 0, 0, 0, 0
+    assert seen_latex([named(SUM)], dots) == ""
+
+
+def test_every_shape_has_a_size() -> None:
+    for sign in map(chr, range(0x21, 0x2A00)):
+        assert shape_of(sign).height > 0
+        assert shape_of(sign).width > 0
+
+
 @pytest.mark.parametrize(
     ("accent", "shape"),
     [
