@@ -92,7 +92,7 @@ def _places_and_ranks(signs: Sequence[Sign]) -> tuple[Points, Points]:
 
 
 def _centre(sign: Sign) -> tuple[float, float]:
-    return (sign.box.x0 + sign.box.x1) / 2, (sign.box.y0 + sign.box.y1) / 2
+    return sign.box.x, sign.box.y
 
 
 def _fits(source: Points, target: Points) -> NDArray[np.bool_]:

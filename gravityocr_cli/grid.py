@@ -241,7 +241,7 @@ def _widened(row: Sequence[_Placed], columns: Sequence[tuple[float, float]], lef
     """
     wide: list[_Placed] = []
     for index, cell in enumerate(row):
-        centre = (cell.line.box.x0 + cell.line.box.x1) / 2
+        centre = cell.line.box.x
         free_from = wide[-1].last + 1 if wide else 1  # a first column without a header is its rows' labels
         free_to = row[index + 1].first - 1 if index + 1 < len(row) else len(columns) - 1
         spans = [(cell.first, cell.last)]

@@ -149,7 +149,7 @@ def _with_caption_labels(regions: list[Region]) -> list[Region]:
             continue
         for title in merged:
             gap = title.box.y0 - label.box.y1
-            centred = title.box.x0 <= (label.box.x0 + label.box.x1) / 2 <= title.box.x1
+            centred = title.box.x0 <= label.box.x <= title.box.x1
             if (
                 title.kind in (Kind.TEXT, Kind.CAPTION)
                 and title is not label

@@ -24,15 +24,6 @@ class Ink:
     box: Box
     depth: NDArray[np.float32]
 
-    @property
-    def x(self) -> float:
-        """The middle of its box."""
-        return (self.box.x0 + self.box.x1) / 2
-
-    @property
-    def y(self) -> float:
-        return (self.box.y0 + self.box.y1) / 2
-
 
 def pieces_of(pixels: NDArray[np.uint8]) -> list[Ink]:
     """The pieces of ink of a crop [H, W] or [H, W, 3], specks left out."""

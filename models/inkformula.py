@@ -23,9 +23,9 @@ POINTS = 10.0  # what a formula's font is taken to be: `mathlayout.py` works in 
 SURE = 4.0  # most that the odds of a tag count
 ON_LINE = 0.16  # of the size: baselines that are one
 BESIDE = 1.2  # of the size: most white between scripts of one line
-LEVELS_WEIGHT = 4.0
-INNER = 0.3
-BESIDE_COST = 2.0
+LEVELS_WEIGHT = 4.0  # nats at most: what a line of full signs says against a script on it
+INNER = 0.3  # weight of the tag of scripts of scripts, which is told worse than a size
+BESIDE_COST = 2.0  # nats that scripts beside a sign count for it being as large
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ def _baseline(seen: Seen, size: float) -> float:
     box = seen.ink.box
     shape = min(shapes_of(seen.sign), key=lambda each: abs(box.height - each.height * size))
     grown = seen.sign in GROWING and (box.height > 1.15 * size * shape.height or seen.sign in "∑∏∫√")
-    return seen.ink.y + size * (AXIS if grown else (shape.above - shape.below) / 2)
+    return seen.ink.box.y + size * (AXIS if grown else (shape.above - shape.below) / 2)
 
 
 def _costs(seen: Seen, size: float) -> dict[float, float]:
@@ -186,7 +186,7 @@ def _missing_rule(root: _Placed, placed: Sequence[_Placed], rules: Sequence[Box]
     box, near = root.box, 0.2 * size
     if root.seen.sign != "√" or any(abs(rule.x0 - box.x1) < near and abs(rule.y0 - box.y0) < near for rule in rules):
         return None
-    right = [each for each in placed if each.box.x0 > box.x1 - near and box.y0 - 3 < each.seen.ink.y < box.y1 + 3]
+    right = [each for each in placed if each.box.x0 > box.x1 - near and box.y0 - 3 < each.seen.ink.box.y < box.y1 + 3]
     end = box.x1
     for number, each in enumerate(right):
         if number and each.seen.slot.odds(Tag.ROOTED) <= 0:

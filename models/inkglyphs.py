@@ -51,7 +51,7 @@ def size_of(slots: Sequence[Slot], pieces: Sequence[Ink]) -> float:
         name, likelihood = slot.signs[0]
         sign = identity_of(name)[0] if name else "-"
         if likelihood > -0.3 and script_odds(slot) < -1 and sign not in GROWING | FLAT | IN_PARTS:
-            near = [ink for ink in pieces if abs(ink.x - slot.x) < 8 and ink.box.y0 - 4 < slot.y < ink.box.y1 + 4]
+            near = [ink for ink in pieces if abs(ink.box.x - slot.x) < 8 and ink.box.y0 - 4 < slot.y < ink.box.y1 + 4]
             if len(near) == 1:
                 sizes.append(near[0].box.height / shape_of(sign).height)
     return min(max(median(sizes or [20.0]), LEAST_SIZE), MOST_SIZE)
@@ -84,6 +84,11 @@ def seen_in(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink]) -> tuple[
 def script_odds(slot: Slot) -> float:
     """Log-odds that a sign is a script."""
     return max(slot.odds(Tag.RAISED), slot.odds(Tag.SUNK))
+
+
+def _told_scale(slot: Slot) -> float:
+    """The scale that the tags tell: of a sign on the line, or of a script."""
+    return SIZES[script_odds(slot) > 0]
 
 
 def _is_flat(ink: Ink, size: float) -> bool:
@@ -173,8 +178,8 @@ def _averaged(slots: Sequence[Slot], readings: int) -> Slot:
     for slot in slots:
         for sign, score in slot.choices:
             scores.setdefault(sign, []).append(score)
-    missing = len(slots)
-    average = {sign: (sum(each) + UNSAID * (missing - len(each))) / missing for sign, each in scores.items()}
+    count = len(slots)
+    average = {sign: (sum(each) + UNSAID * (count - len(each))) / count for sign, each in scores.items()}
     told = np.mean([slot.told for slot in slots], axis=0)
     return replace(
         slots[0],
@@ -188,7 +193,7 @@ def _averaged(slots: Sequence[Slot], readings: int) -> Slot:
 
 def _distance(slot: Slot, ink: Ink) -> float | None:
     """The cost of a sign standing where the ink is; None where that is too far off."""
-    across = max(0.0, abs(ink.x - slot.x) - 2)
+    across = max(0.0, abs(ink.box.x - slot.x) - 2)
     down = max(0.0, ink.box.y0 - slot.y, slot.y - ink.box.y1)
     large = ink.box.x0 < slot.x < ink.box.x1 and slot.choices[0][0] in GROWING
     away = (across / ACROSS_PX) ** 2 + (down / DOWN_PX) ** 2
@@ -247,9 +252,7 @@ def _shared(slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> list[Se
         host = min(hosts, key=lambda glyph: abs(glyph.slot.x - slot.x))
         sign, alphabet = identity_of(slot.choices[0][0])
         after = (host.slot.x, host.slot.place) < (slot.x, slot.place)
-        own, other = (
-            shape_of(name).width * SIZES[script_odds(each) > 0] for name, each in ((sign, slot), (host.sign, host.slot))
-        )
+        own, other = (shape_of(name).width * _told_scale(each) for name, each in ((sign, slot), (host.sign, host.slot)))
         share = (other if after else own) / (own + other)
         parts = cut_near(host.ink, host.ink.box.x0 + share * host.ink.box.width, 0.12 * size)
         if parts:
@@ -261,7 +264,7 @@ def _shared(slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> list[Se
 
 def _may_share(slot: Slot, glyph: Seen, size: float) -> bool:
     """Whether a glyph's ink, too wide for it, reaches to where the slot is."""
-    box, scale = glyph.ink.box, SIZES[script_odds(glyph.slot) > 0]
+    box, scale = glyph.ink.box, _told_scale(glyph.slot)
     there = box.x0 - 3 <= slot.x <= box.x1 + 3 and box.y0 - 8 <= slot.y <= box.y1 + 8
     shape = shape_of(glyph.sign)
     grown = glyph.sign in GROWING and box.height > 1.3 * shape.height * scale * size
@@ -290,7 +293,7 @@ def _completed(seen: Sequence[Seen], pieces: Sequence[Ink], size: float) -> tupl
 def _is_stacked(glyph: Seen, dot: Seen, size: float) -> bool:
     """Whether a dot lies right over or under a sign that has one, and is the part that it lacks."""
     gain = _gain(glyph, dot.ink, size)
-    return gain is not None and abs(glyph.ink.x - dot.ink.x) < 0.12 * size
+    return gain is not None and abs(glyph.ink.box.x - dot.ink.box.x) < 0.12 * size
 
 
 def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
@@ -299,7 +302,7 @@ def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
     across = max(box.x0, ink.box.x0) - min(box.x1, ink.box.x1)
     whole = joined([glyph.ink, ink])
     if glyph.sign in IN_PARTS:
-        scale = SIZES[script_odds(glyph.slot) > 0] * size
+        scale = _told_scale(glyph.slot) * size
         before, after = (abs(log(each.box.height / (scale * shape.height))) for each in (glyph.ink, whole))
         better = after < min(before + 0.1, 0.6) and whole.box.width < 1.7 * shape.width * scale + 3
         return after if better and across < 0.12 * size else None
@@ -330,7 +333,7 @@ def _accent(ink: Ink, seen: Sequence[Seen], size: float) -> Seen | None:
     ]  # fmt: skip
     if not under:
         return None
-    letter = min(under, key=lambda glyph: abs(glyph.ink.x - ink.x))
+    letter = min(under, key=lambda glyph: abs(glyph.ink.box.x - ink.box.x))
     found = Seen(letter.slot, accent_of(ink), "", ink)
     return None if _is_line(found, size) else found
 
@@ -344,8 +347,7 @@ def _with_outlines(seen: Sequence[Seen], size: float) -> tuple[list[Seen], list[
 
 def _is_line(accent: Seen, size: float) -> bool:
     """Whether a bar over letters is too wide for an accent."""
-    scale = SIZES[script_odds(accent.slot) > 0]
-    return accent.sign == "\u0304" and accent.ink.box.width > BAR_WIDTH * scale * size
+    return accent.sign == "\u0304" and accent.ink.box.width > BAR_WIDTH * _told_scale(accent.slot) * size
 
 
 def _touches(ink: Ink, seen: Sequence[Seen], side: int, gap: float) -> bool:
@@ -367,7 +369,7 @@ def _missed(ink: Ink, slots: Sequence[Slot], seen: Sequence[Seen], size: float) 
         return None
     found = []
     for slot in _unused(slots, seen):
-        if abs(slot.x - ink.x) <= 14 and box.y0 - 12 <= slot.y <= box.y1 + 12:
+        if abs(slot.x - ink.box.x) <= 14 and box.y0 - 12 <= slot.y <= box.y1 + 12:
             for name, likelihood in slot.choices:
                 sign, alphabet = identity_of(name)
                 if sign not in FLAT:

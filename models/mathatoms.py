@@ -39,11 +39,11 @@ class Atom:
     @property
     def x(self) -> float:
         """The middle of its ink."""
-        return (self.box.x0 + self.box.x1) / 2
+        return self.box.x
 
     @property
     def y(self) -> float:
-        return (self.box.y0 + self.box.y1) / 2
+        return self.box.y
 
     @property
     def is_tall(self) -> bool:

@@ -205,7 +205,7 @@ def _limit(operator: Atom, atoms: Sequence[Atom], side: int) -> list[Atom]:
     ]  # fmt: skip
     for limit in (group for white in _LIMIT_WHITE for group in _parted_by_white(band, white * size)):
         reach = hull_of(atom.box for atom in limit)
-        if abs((reach.x0 + reach.x1) / 2 - operator.x) < max(_LIMIT_OFF * size, 0.12 * reach.width):
+        if abs(reach.x - operator.x) < max(_LIMIT_OFF * size, 0.12 * reach.width):
             return limit
     return []
 

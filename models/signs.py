@@ -28,14 +28,22 @@ class Box:
     def height(self) -> float:
         return self.y1 - self.y0
 
+    @property
+    def x(self) -> float:
+        """Its middle."""
+        return (self.x0 + self.x1) / 2
+
+    @property
+    def y(self) -> float:
+        return (self.y0 + self.y1) / 2
+
     def overlaps(self, other: "Box") -> bool:
         """Whether they share an area."""
         return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
 
     def holds(self, other: "Box") -> bool:
         """Whether the other's middle lies inside."""
-        x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
-        return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
+        return self.x0 <= other.x <= self.x1 and self.y0 <= other.y <= self.y1
 
 
 def hull_of(boxes: Iterable[Box]) -> Box:
