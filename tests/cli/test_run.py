@@ -208,14 +208,14 @@ def test_no_password_is_in_the_list_of_processes(tmp_path: Path, monkeypatch: py
         document.save(tmp_path / "a.pdf", encryption=5, owner_pw="owner", user_pw="hunter2")
     monkeypatch.setenv("GRAVITYOCR_PASSWORD", "hunter2")
     with start("convert", tmp_path / "a.pdf", "--jobs", 1, slow=0) as process:
-        workers: list[str] = []
-        while not workers:
+        workers: list[bytes] = []
+        while not workers:  # a child that is not yet, or no longer, a program shows an empty line
             time.sleep(0.05)
             threads = Path(f"/proc/{process.pid}/task").glob("*/children")
-            workers = [child for each in threads for child in each.read_text().split()]
+            children = [child for each in threads for child in each.read_text().split()]
+            workers = [shown for child in children if (shown := Path(f"/proc/{child}/cmdline").read_bytes())]
         assert process.poll() is None
-        for pid in (process.pid, *workers):
-            shown = Path(f"/proc/{pid}/cmdline").read_bytes()
+        for shown in (Path(f"/proc/{process.pid}/cmdline").read_bytes(), *workers):
             assert shown
             assert b"hunter2" not in shown
         process.send_signal(signal.SIGINT)
