@@ -6,6 +6,8 @@ the model reads one document after the other, so that outputs appear in the orde
 
 import contextlib
 import functools
+import importlib
+import threading
 import time
 import traceback
 from collections import deque
@@ -47,6 +49,8 @@ def convert_all(
     failure: errors.GravityOcrError | None = None
     with Log(settings, len(plan.jobs)) as log, Pool(jobs) if jobs else contextlib.nullcontext() as pool:
         run = _Run(settings, log, plan.root, pool, as_json)
+        if pool:  # while workers open the first document
+            threading.Thread(target=importlib.import_module, args=("gravityocr_models.engine",)).start()
         try:
             for begun in run.ahead(plan.jobs):
                 document, fault = run.one(begun)

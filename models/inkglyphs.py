@@ -12,11 +12,11 @@ from math import log
 from statistics import mean, median
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from gravityocr_models.glyphs import Slot, Tag
 from gravityocr_models.ink import Ink, accent_of, cut_near, joined, without_rule
 from gravityocr_models.mathsigns import identity_of
+from gravityocr_models.sequences import assignment
 from gravityocr_models.signs import Box
 from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of, shapes_of
 
@@ -124,10 +124,9 @@ def _matched(slots: Sequence[Slot], pieces: Sequence[Ink], size: float) -> tuple
                 cost[at, place] = away + fit
     for place, slot in enumerate(slots):
         cost[inks + place, place] = min(_DROPPED, -NAME * slot.empty)
-    rows, columns = linear_sum_assignment(cost)
     pairs = [
         (at, place)
-        for at, place in zip(rows.tolist(), columns.tolist(), strict=True)
+        for at, place in assignment(-cost)
         if at < inks and place < places and cost[at, place] < _IMPOSSIBLE
     ]
     named = {at for at, _ in pairs}

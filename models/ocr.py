@@ -319,13 +319,21 @@ class DecoderLayer(nn.Module):
         return x + self.post_mlp_layernorm(self.mlp(self.post_attention_layernorm(x)))  # type: ignore[no-any-return]
 
 
+class Embedding(nn.Embedding):
+    """Stays as it is on the meta device, where random numbers would have PyTorch import its compiler: two seconds."""
+
+    def reset_parameters(self) -> None:
+        if not self.weight.is_meta:
+            super().reset_parameters()
+
+
 class TextModel(nn.Module):
     """Embeddings -> hidden states; the state at a token predicts the next one, for clean and mask tokens alike."""
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
         self.config = config
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 

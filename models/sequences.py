@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
-from scipy.optimize import linear_sum_assignment
 
 
 def similarity(pred: Sequence[Hashable], truth: Sequence[Hashable]) -> float:
@@ -35,11 +35,14 @@ def best_pairs(scores: Sequence[Sequence[float]]) -> list[float]:
     return found
 
 
-def assignment(scores: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
+def assignment(scores: Sequence[Sequence[float]] | NDArray[np.float64]) -> list[tuple[int, int]]:
     """Pairs (row, column), each row and column once at most, so that the sum of their scores is largest."""
-    if not scores or not scores[0]:
+    from scipy.optimize import linear_sum_assignment  # takes half a second, and plain text never asks
+
+    table = np.asarray(scores, np.float64)
+    if not table.size:
         return []
-    rows, columns = linear_sum_assignment(np.asarray(scores), maximize=True)
+    rows, columns = linear_sum_assignment(table, maximize=True)
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
 
 

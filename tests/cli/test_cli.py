@@ -133,6 +133,16 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 1  # 0.15 s of an idle processor
 
 
+def test_what_prepares_pages_needs_no_tensors_and_the_model_no_compiler() -> None:
+    """PyTorch takes two seconds to import, and its compiler two more: a worker has no use for either."""
+    for script in (
+        "import sys, gravityocr_cli.worker\nassert 'torch' not in sys.modules",
+        "import sys; from gravityocr_models.engine import Engine\nEngine.load()\n"
+        "assert not {'torch._dynamo', 'scipy.optimize'} & set(sys.modules)",
+    ):
+        subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_utf8_whatever_the_locale(make_pdf: MakePdf) -> None:
     script = (
         "import sys; from gravityocr_cli.output import StdoutProduct\n"
