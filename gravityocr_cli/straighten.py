@@ -65,7 +65,8 @@ def up_or_down(pixels: NDArray[np.uint8], dpi: float, skew: float) -> int:
 
     Every line of text has a vote.
     """
-    mask = ink_of(_rotated(pixels, skew))
+    ink = Image.fromarray(ink_of(pixels)).rotate(skew if abs(skew) >= LEAST_SKEW else 0)
+    mask = np.asarray(ink)
     votes = [_vote(mask[place].sum(axis=1)) for place in _line_places(mask, dpi)]
     total, cast = sum(votes), sum(map(abs, votes))
     sure = abs(total) >= max(_SURE * math.sqrt(cast), _SHARE * len(votes), 1)
@@ -124,6 +125,13 @@ def _straight(page: Page, skew: float) -> Page:
 def _rotated(pixels: NDArray[np.uint8], skew: float) -> NDArray[np.uint8]:
     if abs(skew) < LEAST_SKEW:
         return pixels
-    image = Image.fromarray(pixels)
-    ground = tuple(int(np.bincount(pixels[..., channel].ravel()).argmax()) for channel in range(3))
-    return np.asarray(image.rotate(skew, Image.Resampling.BICUBIC, fillcolor=ground))
+    planes = [Image.fromarray(pixels[..., channel]) for channel in range(1 if _is_grey(pixels) else 3)]
+    turned = (
+        plane.rotate(skew, Image.Resampling.BICUBIC, fillcolor=int(np.argmax(plane.histogram()))) for plane in planes
+    )
+    return np.stack([np.asarray(plane) for plane in turned] * (3 // len(planes)), axis=2)
+
+
+def _is_grey(pixels: NDArray[np.uint8]) -> bool:
+    red, green, blue = (pixels[..., channel] for channel in range(3))
+    return np.array_equal(red, green) and np.array_equal(red, blue)

@@ -7,6 +7,7 @@ The network is yolo.Yolo, exported with its decoding by train/layoutexport.py. I
 analysis has loaded that anyway in the processes that take pages apart, where torch would cost seconds and memory.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +57,9 @@ class Detector:
         if not weights.is_file():
             raise FileNotFoundError(f"no such file: {weights}")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other threads read meanwhile
         try:
             self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own have no base but this
