@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag, auto
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:  # what prepares pages needs the names here, and starts two seconds sooner without PyTorch
+    from torch import Tensor
 
 
 class Tag(IntFlag):
@@ -32,6 +35,8 @@ STRUCTURE = ALL_TAGS & ~(Tag.BLANK | Tag.MATH | Tag.RIGHT | Tag.BOLD | Tag.LINED
 
 GLYPHS_TRIED = 4  # of a place, the likeliest
 SURE, LEAST = float(np.log(0.97)), float(np.log(0.01))  # that a place is empty; that a sign is what stands there
+_RIGHT = Tag.RIGHT.bit_length() - 1
+BLANK = 5.0  # nats by which nothing is likelier than any glyph on a token that shows nothing
 
 
 @dataclass(frozen=True)
@@ -77,36 +82,56 @@ class Slot:
         return tuple(pair for pair in self.signs if pair[0])
 
 
+def emptiness(logits: "Tensor") -> "Tensor":
+    """By how much nothing is likelier than the likeliest glyph on each image token, in nats: [..., tokens].
+
+    logits: the head's, [..., tokens, 3, 1 + glyphs + tags].
+    """
+    return (logits[..., 0] - logits[..., 1 : -len(Tag)].amax(-1)).amin(-1)
+
+
 def named(slots: Sequence[Slot]) -> list[Named]:
     """The glyphs that are likeliest, from the left."""
     firsts = ((slot.signs[0][0], slot) for slot in slots)
     return [Named(sign, slot.tags, slot.row, slot.column) for sign, slot in firsts if sign]
 
 
-def slots(logits: Tensor, grid: tuple[int, int], signs: Sequence[str], token_px: int = 1) -> list[Slot]:
+def slots(logits: "Tensor", grid: tuple[int, int], signs: Sequence[str], token_px: int = 1) -> list[Slot]:
     """The places that hold a glyph, or may hold one, by the head's logits [rows * columns, 3, 1 + glyphs + tags].
 
     From the left. signs: the glyphs' names in the order of their numbers, from 1 on.
     """
-    scores = logits[..., : -len(Tag)].log_softmax(-1).view(*grid, -1, logits.shape[-1] - len(Tag))
-    empty = scores[..., 0].cpu().numpy()
-    best, numbers = (each.cpu().numpy() for each in scores.topk(GLYPHS_TRIED))
-    told = logits[..., -len(Tag) :].view(*grid, -1, len(Tag)).float().cpu().numpy()
+    rows, columns, tags_at = *grid, -len(Tag)
+    some = (emptiness(logits) < BLANK).nonzero()[:, 0]  # most tokens show nothing
+    scores = logits[some, :, :tags_at].log_softmax(-1)
+    likeliest = scores.topk(GLYPHS_TRIED)
+    some = some.cpu().numpy()
+    shape = rows * columns, logits.shape[1]
+
+    def spread(values: "Tensor") -> NDArray[Any]:
+        """Values of some tokens [some, 3, ...] -> of all, [rows, columns, 3, ...]."""
+        known = values.cpu().numpy()
+        every = np.zeros((*shape, *known.shape[2:]), known.dtype)
+        every[some] = known
+        return every.reshape(rows, columns, *every.shape[1:])
+
+    empty, best, numbers = spread(scores[..., 0]), spread(likeliest.values), spread(likeliest.indices)
+    told = spread(logits[some, :, tags_at:].float())
     tags = (told > 0) @ np.array([int(tag) for tag in Tag])
     kept = _told_once(numbers[..., 0], tags & int(STRUCTURE), best[..., 0])
     doubtful = (numbers[..., 0] == 0) & (best[..., 0] < SURE)
-    rows, columns, places = ((kept > 0) | doubtful).nonzero()
-    order = np.lexsort((rows, places, tags[rows, columns, places] & int(Tag.RIGHT), columns))
+    row_of, column_of, places = ((kept > 0) | doubtful).nonzero()
+    order = np.lexsort((row_of, places, tags[row_of, column_of, places] & int(Tag.RIGHT), column_of))
+    at = row_of[order], column_of[order], places[order]
     found = []
-    for row, column, place in zip(rows[order].tolist(), columns[order].tolist(), places[order].tolist(), strict=True):
-        at = row, column, place
-        pairs = enumerate(zip(numbers[at].tolist(), best[at].tolist(), strict=True))
-        tried = tuple(
-            (signs[number - 1] if number else "", score) for rank, (number, score) in pairs if not rank or score > LEAST
-        )
-        right = told[at][Tag.RIGHT.bit_length() - 1] > 0
-        x, y = (column + (0.75 if right else 0.25)) * token_px, (row + 0.5) * token_px
-        found.append(Slot(tried, float(empty[at]), tuple(told[at].tolist()), row, column, place, x, y))
+    for row, column, place, *of in zip(*(each.tolist() for each in (*at, *(a[at] for a in (numbers, best, empty, told))))):
+        ids, chances, nothing, odds = of
+        tried = [(signs[ids[0] - 1] if ids[0] else "", chances[0])]
+        for number, score in zip(ids[1:], chances[1:], strict=True):
+            if score > LEAST:
+                tried.append((signs[number - 1] if number else "", score))
+        x = (column + (0.75 if odds[_RIGHT] > 0 else 0.25)) * token_px
+        found.append(Slot(tuple(tried), nothing, tuple(odds), row, column, place, x, (row + 0.5) * token_px))
     return found
 
 
