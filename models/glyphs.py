@@ -96,41 +96,42 @@ def named(slots: Sequence[Slot]) -> list[Named]:
     return [Named(sign, slot.tags, slot.row, slot.column) for sign, slot in firsts if sign]
 
 
-def slots(logits: "Tensor", grid: tuple[int, int], signs: Sequence[str], token_px: int = 1) -> list[Slot]:
+def slots(
+    logits: "Tensor", grid: tuple[int, int], signs: Sequence[str], token_px: int = 1, right: int = 0
+) -> list[Slot]:
     """The places that hold a glyph, or may hold one, by the head's logits [rows * columns, 3, 1 + glyphs + tags].
 
-    From the left. signs: the glyphs' names in the order of their numbers, from 1 on.
+    From the left. signs: the glyphs' names in the order of their numbers, from 1 on. right: pixels by which what the
+    head has seen is shifted against the crop.
     """
     rows, columns, tags_at = *grid, -len(Tag)
-    some = (emptiness(logits) < BLANK).nonzero()[:, 0]  # most tokens show nothing
-    scores = logits[some, :, :tags_at].log_softmax(-1)
+    shown = (emptiness(logits) < BLANK).nonzero()[:, 0]  # a third of the tokens
+    scores = logits[shown, :, :tags_at].log_softmax(-1)
     likeliest = scores.topk(GLYPHS_TRIED)
-    some = some.cpu().numpy()
-    shape = rows * columns, logits.shape[1]
 
     def spread(values: "Tensor") -> NDArray[Any]:
-        """Values of some tokens [some, 3, ...] -> of all, [rows, columns, 3, ...]."""
+        """Values of what is shown [shown, 3, ...] -> of all tokens, [rows, columns, 3, ...]."""
         known = values.cpu().numpy()
-        every = np.zeros((*shape, *known.shape[2:]), known.dtype)
-        every[some] = known
-        return every.reshape(rows, columns, *every.shape[1:])
+        every = np.zeros((rows * columns, *known.shape[1:]), known.dtype)
+        every[shown.cpu().numpy()] = known
+        return every.reshape(rows, columns, *known.shape[1:])
 
     empty, best, numbers = spread(scores[..., 0]), spread(likeliest.values), spread(likeliest.indices)
-    told = spread(logits[some, :, tags_at:].float())
+    told = spread(logits[shown, :, tags_at:].float())
     tags = (told > 0) @ np.array([int(tag) for tag in Tag])
     kept = _told_once(numbers[..., 0], tags & int(STRUCTURE), best[..., 0])
     doubtful = (numbers[..., 0] == 0) & (best[..., 0] < SURE)
     row_of, column_of, places = ((kept > 0) | doubtful).nonzero()
     order = np.lexsort((row_of, places, tags[row_of, column_of, places] & int(Tag.RIGHT), column_of))
     at = row_of[order], column_of[order], places[order]
+    facts = (each.tolist() for each in (*at, numbers[at], best[at], empty[at], told[at]))
     found = []
-    for row, column, place, *of in zip(*(each.tolist() for each in (*at, *(a[at] for a in (numbers, best, empty, told))))):
-        ids, chances, nothing, odds = of
+    for row, column, place, ids, chances, nothing, odds in zip(*facts, strict=True):
         tried = [(signs[ids[0] - 1] if ids[0] else "", chances[0])]
         for number, score in zip(ids[1:], chances[1:], strict=True):
             if score > LEAST:
                 tried.append((signs[number - 1] if number else "", score))
-        x = (column + (0.75 if odds[_RIGHT] > 0 else 0.25)) * token_px
+        x = (column + (0.75 if odds[_RIGHT] > 0 else 0.25)) * token_px - right
         found.append(Slot(tuple(tried), nothing, tuple(odds), row, column, place, x, (row + 0.5) * token_px))
     return found
 

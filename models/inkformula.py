@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from gravityocr_models.glyphs import Slot, Tag
 from gravityocr_models.ink import pieces_of
-from gravityocr_models.inkglyphs import SIZES, Seen, script_odds, seen_in
+from gravityocr_models.inkglyphs import seen_in
+from gravityocr_models.inkmatch import SIZES, Seen, script_odds
 from gravityocr_models.latex import FUNCTIONS
 from gravityocr_models.mathatoms import AXIS, WORD_GAP
 from gravityocr_models.mathlayout import latex_of

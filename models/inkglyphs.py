@@ -1,60 +1,29 @@
 """Which ink is which glyph: what the encoder names, set on the pieces of ink that a formula is printed with.
 
-The encoder says which sign stands where within half a token; the ink says exactly where and how large, and that a sign
-which was named twice is there once. Both are matched at the least cost over the whole formula (Hungarian method), and
-what is left over is settled: letters that touch are cut, dots go to their letters, ink without a name gets the
-likeliest, flat ink is a rule or an accent.
+Signs and ink are matched (`inkmatch.py`), for each look at the formula, and the looks averaged by piece of ink. What is
+left over is settled: letters that touch are cut, dots go to their letters, ink without a name gets the likeliest, flat
+ink is a rule or an accent.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import log
-from statistics import mean, median
+from statistics import mean
 
 import numpy as np
 
-from gravityocr_models.glyphs import Slot, Tag
+from gravityocr_models.glyphs import Slot
 from gravityocr_models.ink import Ink, accent_of, cut_near, joined, without_rule
+from gravityocr_models.inkmatch import SIZES, Seen, is_flat, matched, misshapen, off, size_of, told_scale
 from gravityocr_models.mathsigns import identity_of
-from gravityocr_models.sequences import assignment
 from gravityocr_models.signs import Box
-from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of, shapes_of
+from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of
 
-SIZES = (1.0, 0.7, 0.5)  # of signs, scripts and scripts of scripts
-LEAST_SIZE, MOST_SIZE = 8.0, 60.0  # pixels
-ACROSS_PX, DOWN_PX = 5.0, 9.0  # what a sign may be off its place, at the cost of 1
-REACH_PX = 20.0  # further off it is another one
-NAME, SHAPE = 0.7, 0.5  # weights of what the encoder says and of the ink's shape
-_DROPPED, _UNNAMED, _SPECK, _SMALL_RULE, _RULE = 5.0, 4.0, 2.0, 2.5, 0.8  # costs of slots and ink without a partner
-_IMPOSSIBLE = 1e3
 _OUTLINED = frozenset("\u0302\u0303\u0304\u030c\u20d7")  # accents that ink tells better than the encoder
 BAR_WIDTH = 0.46  # of the size: a wider one is a line over something
 ANY_NAME_PX, SAME_NAME_PX = 5.0, 9.0  # how far apart looks put one glyph: they know its place to half a token
 NOTHING = -0.2  # log-probability from which readings agree that nothing is there
 UNSAID = -5.0  # log-probability of a sign that a reading doesn't name
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """A sign of a formula that has been seen. sign, alphabet: as in `signs.Sign`."""
-
-    slot: Slot
-    sign: str
-    alphabet: str
-    ink: Ink
-
-
-def size_of(slots: Sequence[Slot], pieces: Sequence[Ink]) -> float:
-    """The size of the formula's font in pixels, by the height of signs that are certain and stand alone."""
-    sizes = []
-    for slot in slots:
-        name, likelihood = slot.signs[0]
-        sign = identity_of(name)[0] if name else "-"
-        if likelihood > -0.3 and script_odds(slot) < -1 and sign not in GROWING | FLAT | IN_PARTS:
-            near = [ink for ink in pieces if abs(ink.box.x - slot.x) < 8 and ink.box.y0 - 4 < slot.y < ink.box.y1 + 4]
-            if len(near) == 1:
-                sizes.append(near[0].box.height / shape_of(sign).height)
-    return min(max(median(sizes or [20.0]), LEAST_SIZE), MOST_SIZE)
 
 
 def seen_in(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink]) -> tuple[list[Seen], list[Box], float]:
@@ -66,7 +35,7 @@ def seen_in(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink]) -> tuple[
     pieces, rules = _parted_roots(readings[0], pieces)
     size = size_of(readings[0], pieces)
     slots = _agreed(readings, pieces, size) if len(readings) > 1 else readings[0]
-    seen, pieces = _matched(slots, pieces, size)
+    seen, pieces = matched(slots, pieces, size)
     seen = _shared(slots, seen, size)
     seen, pieces = _completed(seen, pieces, size)
     seen, lines = _with_outlines(seen, size)
@@ -74,25 +43,11 @@ def seen_in(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink]) -> tuple[
     for ink in pieces:
         if found := _accent(ink, seen, size):
             seen.append(found)
-        elif _is_flat(ink, size) and ink.box.width >= 0.25 * size:
+        elif is_flat(ink, size) and ink.box.width >= 0.25 * size:
             rules.append(ink.box)
         elif found := _missed(ink, slots, seen, size):
             seen.append(found)
     return seen, rules, size
-
-
-def script_odds(slot: Slot) -> float:
-    """Log-odds that a sign is a script."""
-    return max(slot.odds(Tag.RAISED), slot.odds(Tag.SUNK))
-
-
-def _told_scale(slot: Slot) -> float:
-    """The scale that the tags tell: of a sign on the line, or of a script."""
-    return SIZES[script_odds(slot) > 0]
-
-
-def _is_flat(ink: Ink, size: float) -> bool:
-    return ink.box.height <= max(4, 0.14 * size)
 
 
 def _parted_roots(slots: Sequence[Slot], pieces: Sequence[Ink]) -> tuple[list[Ink], list[Box]]:
@@ -109,31 +64,6 @@ def _parted_roots(slots: Sequence[Slot], pieces: Sequence[Ink]) -> tuple[list[In
     return out, rules
 
 
-def _matched(slots: Sequence[Slot], pieces: Sequence[Ink], size: float) -> tuple[list[Seen], list[Ink]]:
-    """Slots and pieces that belong together at the least cost, and the pieces that are left."""
-    inks, places = len(pieces), len(slots)
-    cost = np.full((inks + places, places + inks), _IMPOSSIBLE)
-    cost[inks:, places:] = 0
-    signs: dict[tuple[int, int], tuple[str, str]] = {}
-    for at, ink in enumerate(pieces):
-        cost[at, places + at] = _unnamed_cost(ink, size)
-        for place, slot in enumerate(slots):
-            away = _distance(slot, ink)
-            if away is not None:
-                fit, signs[at, place] = min(_fits(slot, ink, size))
-                cost[at, place] = away + fit
-    for place, slot in enumerate(slots):
-        cost[inks + place, place] = min(_DROPPED, -NAME * slot.empty)
-    pairs = [
-        (at, place)
-        for at, place in assignment(-cost)
-        if at < inks and place < places and cost[at, place] < _IMPOSSIBLE
-    ]
-    named = {at for at, _ in pairs}
-    seen = [Seen(slots[place], *signs[at, place], pieces[at]) for at, place in pairs]
-    return seen, [ink for at, ink in enumerate(pieces) if at not in named]
-
-
 def _agreed(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink], size: float) -> list[Slot]:
     """One reading of several: what they say of a piece of ink is averaged.
 
@@ -142,7 +72,7 @@ def _agreed(readings: Sequence[Sequence[Slot]], pieces: Sequence[Ink], size: flo
     said: dict[int, list[list[Slot]]] = {}
     left: list[list[Slot]] = []
     for slots in readings:
-        seen, _ = _matched(slots, pieces, size)
+        seen, _ = matched(slots, pieces, size)
         used = {id(glyph.slot) for glyph in seen}
         for glyph in seen:
             _add(glyph.slot, said.setdefault(id(glyph.ink), []))
@@ -190,54 +120,6 @@ def _averaged(slots: Sequence[Slot], readings: int) -> Slot:
     )
 
 
-def _distance(slot: Slot, ink: Ink) -> float | None:
-    """The cost of a sign standing where the ink is; None where that is too far off."""
-    across = max(0.0, abs(ink.box.x - slot.x) - 2)
-    down = max(0.0, ink.box.y0 - slot.y, slot.y - ink.box.y1)
-    large = ink.box.x0 < slot.x < ink.box.x1 and slot.choices[0][0] in GROWING
-    away = (across / ACROSS_PX) ** 2 + (down / DOWN_PX) ** 2
-    return away if (across <= REACH_PX or large) and away < 16 else None
-
-
-def _unnamed_cost(ink: Ink, size: float) -> float:
-    if _is_flat(ink, size) and ink.box.width >= 0.5 * size:
-        return _SMALL_RULE if ink.box.width < size else _RULE
-    return _SPECK if ink.box.width * ink.box.height < 0.05 * size**2 else _UNNAMED
-
-
-def _fits(slot: Slot, ink: Ink, size: float) -> Iterator[tuple[float, tuple[str, str]]]:
-    """For each sign that a slot may be the cost of the ink being it."""
-    script, inner = script_odds(slot), slot.odds(Tag.INNER)
-    unlikely = (0.3 * max(0.0, script), 0.6 * (script <= 0), 0.3 if inner > 0 else 1.2)
-    for name, likelihood in slot.choices:
-        sign, alphabet = identity_of(name)
-        shape = min(
-            min(_misshapen(sign, ink, size * scale), 8) + prior for scale, prior in zip(SIZES, unlikely, strict=True)
-        )
-        yield SHAPE * shape - NAME * likelihood, (sign, alphabet)
-
-
-def _misshapen(sign: str, ink: Ink, size: float) -> float:
-    """How unlike a sign of this size the ink is: squares of deviations."""
-    shape, height, width = shape_of(sign), ink.box.height, ink.box.width
-    if sign == "/":
-        return 0.0
-    if sign in GROWING:
-        return _off(height, size * max(shape.height, 1), 0.8) if height > 0.9 * size else 6.0
-    if sign in FLAT or shape.height < 0.2:
-        return ((height - shape.height * size) / 3) ** 2 + _off(width, shape.width * size, 0.6)
-    if sign in IN_PARTS:
-        return min(_off(height, shape.height * size, 0.2), 2) + _off(width, shape.width * size, 0.5)
-    return min(_off(height, each.height * size, 0.13) for each in shapes_of(sign)) + _off(
-        width, shape.width * size, 0.35
-    )
-
-
-def _off(found: float, expected: float, spread: float) -> float:
-    """A ratio's logarithm in units of its spread, squared."""
-    return (log(found / expected) / spread) ** 2
-
-
 def _shared(slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> list[Seen]:
     """The signs; those that are sure but found no ink of their own get a part of what is too wide for one."""
     out = list(seen)
@@ -251,7 +133,7 @@ def _shared(slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> list[Se
         host = min(hosts, key=lambda glyph: abs(glyph.slot.x - slot.x))
         sign, alphabet = identity_of(slot.choices[0][0])
         after = (host.slot.x, host.slot.place) < (slot.x, slot.place)
-        own, other = (shape_of(name).width * _told_scale(each) for name, each in ((sign, slot), (host.sign, host.slot)))
+        own, other = (shape_of(name).width * told_scale(each) for name, each in ((sign, slot), (host.sign, host.slot)))
         share = (other if after else own) / (own + other)
         parts = cut_near(host.ink, host.ink.box.x0 + share * host.ink.box.width, 0.12 * size)
         if parts:
@@ -263,7 +145,7 @@ def _shared(slots: Sequence[Slot], seen: Sequence[Seen], size: float) -> list[Se
 
 def _may_share(slot: Slot, glyph: Seen, size: float) -> bool:
     """Whether a glyph's ink, too wide for it, reaches to where the slot is."""
-    box, scale = glyph.ink.box, _told_scale(glyph.slot)
+    box, scale = glyph.ink.box, told_scale(glyph.slot)
     there = box.x0 - 3 <= slot.x <= box.x1 + 3 and box.y0 - 8 <= slot.y <= box.y1 + 8
     shape = shape_of(glyph.sign)
     grown = glyph.sign in GROWING and box.height > 1.3 * shape.height * scale * size
@@ -301,7 +183,7 @@ def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
     across = max(box.x0, ink.box.x0) - min(box.x1, ink.box.x1)
     whole = joined([glyph.ink, ink])
     if glyph.sign in IN_PARTS:
-        scale = _told_scale(glyph.slot) * size
+        scale = told_scale(glyph.slot) * size
         before, after = (abs(log(each.box.height / (scale * shape.height))) for each in (glyph.ink, whole))
         better = after < min(before + 0.1, 0.6) and whole.box.width < 1.7 * shape.width * scale + 3
         return after if better and across < 0.12 * size else None
@@ -310,8 +192,8 @@ def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
         return None
     before, after = (
         min(
-            _off(each.box.height, scale * size * shape.height, 0.15)
-            + _off(each.box.width, scale * size * shape.width, 0.2)
+            off(each.box.height, scale * size * shape.height, 0.15)
+            + off(each.box.width, scale * size * shape.width, 0.2)
             for scale in SIZES
         )
         for each in (glyph.ink, whole)
@@ -346,7 +228,7 @@ def _with_outlines(seen: Sequence[Seen], size: float) -> tuple[list[Seen], list[
 
 def _is_line(accent: Seen, size: float) -> bool:
     """Whether a bar over letters is too wide for an accent."""
-    return accent.sign == "\u0304" and accent.ink.box.width > BAR_WIDTH * _told_scale(accent.slot) * size
+    return accent.sign == "\u0304" and accent.ink.box.width > BAR_WIDTH * told_scale(accent.slot) * size
 
 
 def _touches(ink: Ink, seen: Sequence[Seen], side: int, gap: float) -> bool:
@@ -372,7 +254,7 @@ def _missed(ink: Ink, slots: Sequence[Slot], seen: Sequence[Seen], size: float) 
             for name, likelihood in slot.choices:
                 sign, alphabet = identity_of(name)
                 if sign not in FLAT:
-                    shape = 2.0 if sign in GROWING else min(_misshapen(sign, ink, size * scale) for scale in SIZES)
+                    shape = 2.0 if sign in GROWING else min(misshapen(sign, ink, size * scale) for scale in SIZES)
                     found.append((likelihood - shape / 2, sign, alphabet, slot))
     best = max(found, key=lambda each: each[0], default=None)
     return Seen(best[3], best[1], best[2], ink) if best and best[0] > -4 else None

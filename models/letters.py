@@ -66,6 +66,10 @@ class Letters:
             known = self._known[key] = self._looked_up(*key)
         return known
 
+    def score_of(self, text: str, before: str) -> float:
+        """The log-probability of a text behind another."""
+        return sum(self.score(before + text[:at], char) for at, char in enumerate(text))
+
     def _looked_up(self, before: str, char: str) -> float:
         code = self.chars.find(char)
         if code < 0:
@@ -112,6 +116,15 @@ def all_hashed(codes: NDArray[np.uint64], count: int) -> NDArray[np.uint32]:
 
 
 @dataclass(frozen=True)
+class _Choice:
+    """What a slot may be: its glyph, if it is one, how that is spelled, and what the encoder thinks of it in nats."""
+
+    glyph: Named | None
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
 class _Beam:
     """A way of reading: its score, the letters that it ends with, and the glyphs, the last first."""
 
@@ -128,11 +141,17 @@ def settled(slots: Sequence[Slot], letters: Letters) -> list[Named]:
     """
     beams = [_Beam(0.0, " ")]
     for slot in slots:
+        choices = _choices(slot)
+        judged = Tag.MATH not in slot.tags and max(len(beams), len(choices)) > 1  # else nothing competes
         grown: dict[str, _Beam] = {}
         for beam in beams:
-            for after in _after(beam, slot, letters, alone=len(beams) == 1):
-                if after.context not in grown or grown[after.context].score < after.score:
-                    grown[after.context] = after
+            for choice in choices:
+                score = beam.score + choice.score
+                if judged and choice.text:
+                    score += LETTER + WEIGHT * letters.score_of(choice.text, beam.context)
+                context = (beam.context + choice.text)[1 - ORDER :]
+                if context not in grown or grown[context].score < score:
+                    grown[context] = _Beam(score, context, choice.glyph, beam)
         best_first = sorted(grown.values(), key=lambda beam: -beam.score)[:BEAMS]
         beams = [beam for beam in best_first if beam.score > best_first[0].score - BEHIND]
     best: _Beam | None = beams[0]
@@ -144,25 +163,17 @@ def settled(slots: Sequence[Slot], letters: Letters) -> list[Named]:
     return glyphs[::-1]
 
 
-def _after(beam: _Beam, slot: Slot, letters: Letters, alone: bool) -> list[_Beam]:
-    """The ways to go on. alone: nothing else competes, and where the slot is sure no letter needs to be judged."""
-    maths = Tag.MATH in slot.tags
-    candidates = slot.signs[:1] if maths else slot.signs
-    odds = slot.odds(Tag.BLANK)
-    blanks = [True, False] if abs(odds) < DOUBTFUL_BLANK and not maths else [odds > 0]
-    judged = not maths and not (alone and len(candidates) == len(blanks) == 1)
-    ways = []
-    for sign, likelihood in candidates:
+def _choices(slot: Slot) -> list[_Choice]:
+    """The likeliest signs of a slot, with and without a blank behind where that is doubtful; of maths the first."""
+    maths, odds, tags = Tag.MATH in slot.tags, slot.odds(Tag.BLANK), slot.tags & ~Tag.BLANK
+    doubtful = abs(odds) < DOUBTFUL_BLANK and not maths
+    found = []
+    for sign, likelihood in slot.signs[:1] if maths else slot.signs:
         if not sign:
-            ways.append(_Beam(beam.score + likelihood, beam.context, None, beam))
+            found.append(_Choice(None, "", likelihood))
             continue
-        score = beam.score + likelihood + judged * (WEIGHT * letters.score(beam.context, sign) + LETTER)
-        for blank in blanks:
-            context, tags = beam.context + sign, slot.tags & ~Tag.BLANK
-            told = -float(np.logaddexp(0, -odds if blank else odds)) if len(blanks) > 1 else 0.0
-            if blank:
-                told += judged * WEIGHT * letters.score(context, " ")
-                context, tags = context + " ", tags | Tag.BLANK
-            glyph = Named(sign, tags, slot.row, slot.column)
-            ways.append(_Beam(score + told, context[1 - ORDER :], glyph, beam))
-    return ways
+        for blank in (True, False) if doubtful else (odds > 0,):
+            glyph = Named(sign, tags | Tag.BLANK * blank, slot.row, slot.column)
+            told = -float(np.logaddexp(0, -odds if blank else odds)) if doubtful else 0.0
+            found.append(_Choice(glyph, sign + " " * blank, likelihood + told))
+    return found
