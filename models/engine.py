@@ -9,10 +9,12 @@ batched with (up to rounding), and the order of the answers is that of the crops
 
 import ctypes
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar, cast
 
 import numpy as np
 import torch
@@ -21,16 +23,14 @@ from torch import Tensor
 
 from gravityocr_models import weights
 from gravityocr_models.family import Conventions, read_conventions
-from gravityocr_models.glyphs import named, slots
+from gravityocr_models.glyphs import Named, emptiness, slots
 from gravityocr_models.image import levelled, normalise, stack
-from gravityocr_models.inkformula import seen_latex
-from gravityocr_models.letters import settled
 from gravityocr_models.metrics import signs_alike
-from gravityocr_models.ocr import sequence_positions
-from gravityocr_models.reading import Reading, spell_line
+from gravityocr_models.reading import Reading, spelled
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.rounds import Runner
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
+from gravityocr_models.times import places_of, read_at, shown_on, told_positions
 from gravityocr_models.verdict import Verdict, judge, regions_of
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
@@ -39,16 +39,25 @@ VISION_PIXELS = {"cpu": 120_000, "cuda": 1_500_000}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 FORMULA_ALIKE = 0.2  # share of letters: true layers have more, other formulas' less (docs/journal.md)
 LOOKS = (0.0, 0.3, 0.7)  # of a token: what a formula is shifted by
+SMALL = 512  # width of a decoder whose products one core computes about as fast as several
 LEAST_LIMIT = 48  # tokens that even the smallest crop may have
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A loaded checkpoint and how it is to be asked. slots: most sequences decoded at once."""
+    """A loaded checkpoint and how it is to be asked.
+
+    slots: most sequences decoded at once. threads: that crops are dealt out to. A small model's products are too small
+    to be shared between cores, its crops are not.
+    """
 
     checkpoint: weights.Checkpoint
     conventions: Conventions
     slots: int = 32
+    threads: int = 1
 
     @classmethod
     def load(cls, model: Path | None = None, device: str = "auto", dtype: str = "auto") -> "Engine":
@@ -64,7 +73,12 @@ class Engine:
         folder = model or weights.NANO
         checkpoint = weights.load(folder, place, number)
         checkpoint.model.lay_out()
-        return cls(checkpoint, read_conventions(folder, checkpoint.model.config, checkpoint.tokenizer))
+        threads = 1
+        if place.type == "cpu" and checkpoint.model.config.text.hidden_size <= SMALL:
+            threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+        conventions = read_conventions(folder, checkpoint.model.config, checkpoint.tokenizer)
+        return cls(checkpoint, conventions, threads=threads)
 
     @cached_property
     def _runner(self) -> Runner | None:
@@ -101,7 +115,8 @@ class Engine:
     def describe(self) -> str:
         """Device and number format, for people."""
         model = self.checkpoint.model
-        return f"{model.device} {str(model.dtype).removeprefix('torch.')}, {torch.get_num_threads()} threads"
+        threads = self.threads * torch.get_num_threads()
+        return f"{model.device} {str(model.dtype).removeprefix('torch.')}, {threads} threads"
 
     def read(
         self,
@@ -124,8 +139,9 @@ class Engine:
         left = [place for place in range(len(crops)) if place not in kept and place not in ready]
         prompts = seen | dict(zip(left, self.prompts([crops[place] for place in left], layer), strict=True))
         unread = by_length({place: prompt for place, prompt in prompts.items() if place not in kept})
-        found = decode(
-            self.checkpoint.model, list(unread.values()), self.rules(rounds, block), self.slots, self._runner
+        rules = self.rules(rounds, block)
+        found = self._dealt(
+            list(unread.values()), lambda some: decode(self.checkpoint.model, some, rules, self.slots, self._runner)
         )
         read = dict(zip(unread, found, strict=True))
         return [
@@ -146,7 +162,9 @@ class Engine:
             signs = {place: self._formula_verdict(crops[place], prompt) for place, prompt in some.items()}
             by_sign = {place: verdict for place, verdict in signs.items() if verdict}
             by_token = [place for place in some if place not in by_sign]
-            agreed = agreements(self.checkpoint.model, [some[place] for place in by_token])
+            agreed = self._dealt(
+                [some[place] for place in by_token], lambda some: agreements(self.checkpoint.model, some)
+            )
             counted = zip(by_token, agreed, strict=True)
             return by_sign | {place: Verdict(count, len(some[place].layer)) for place, count in counted}
 
@@ -187,35 +205,58 @@ class Engine:
             adaptive=block is None,
         )
 
-    @torch.inference_mode()
+    def _dealt(self, items: Sequence[Item], work: Callable[[Sequence[Item]], list[Result]]) -> list[Result]:
+        """What `work` makes of the items, each thread having a share of them. In order."""
+        count = min(self.threads, len(items))
+        if count < 2:
+            return work(items)
+        found: list[Result | None] = [None] * len(items)
+        with ThreadPoolExecutor(count) as pool:
+            for first, part in enumerate(pool.map(work, [items[start::count] for start in range(count)])):
+                found[first::count] = part
+        return cast(list[Result], found)
+
     def prompts(self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF, *, sure: bool = True) -> list[Prompt]:
         """Each crop's image tokens and prompt. sure: formulas are looked at several times."""
-        model, tokenizer = self.checkpoint.model, self.checkpoint.tokenizer
+        return self._dealt(crops, lambda some: self._prompts(some, layer, sure))
+
+    @torch.inference_mode()
+    def _prompts(self, crops: Sequence[Crop], layer: LayerUse, sure: bool) -> list[Prompt]:
         shifts = [round(share * self.token_px) for share in LOOKS]
         looks = [
             (place, right)
             for place, crop in enumerate(crops)
             for right in (shifts if sure and self._needs_looks(crop) else shifts[:1])
         ]
-        tokens, grids = self._seen([_shifted(self._placed(crops[place]), right) for place, right in looks])
+        images = [_shifted(self._placed(crops[place]), right) for place, right in looks]
+        tokens, grids = self._seen(images)
         of_crop: list[list[_Look]] = [[] for _ in crops]
-        for (place, right), seen, grid in zip(looks, tokens, grids, strict=True):
-            of_crop[place].append(_Look(seen, grid, right))
-        prompts = []
-        for crop, (first, *others) in zip(crops, of_crop, strict=True):
-            rows, columns = first.grid
-            before, after = (torch.tensor(ids, device=model.device) for ids in self.conventions.prompts[crop.task])
-            drafted = crop.draft if layer is not LayerUse.OFF else None
-            prompts.append(
-                Prompt(
-                    embeds=torch.cat([model.embed(before), first.tokens, model.embed(after)]),
-                    positions=sequence_positions(len(before), (rows, columns), len(after)).to(model.device),
-                    limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * rows * columns,
-                    layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
-                    reading=self._reading(crop, [first, *others]),
-                )
-            )
-        return prompts
+        for (place, right), pixels, seen, grid in zip(looks, images, tokens, grids, strict=True):
+            of_crop[place].append(_Look(pixels, right, seen, grid))
+        return [self._prompt(crop, seen, layer) for crop, seen in zip(crops, of_crop, strict=True)]
+
+    def _prompt(self, crop: Crop, looks: Sequence["_Look"], layer: LayerUse) -> Prompt:
+        """What the decoder starts from: the image tokens that show something, and what the encoder reads on them."""
+        model, tokenizer, end = self.checkpoint.model, self.checkpoint.tokenizer, min(self.conventions.ends)
+        image, grid = looks[0].tokens, looks[0].grid
+        named = [model.name_glyphs(look.tokens) if self.reads_glyphs else None for look in looks]
+        shown = torch.arange(len(image)) if named[0] is None else shown_on(emptiness(named[0])).cpu()
+        line, glyphs = self._spelled(crop, looks, named)
+        spans = tokenizer.spans(line)
+        told = [*tokenizer.encode(line), end] if line else []
+        times = torch.from_numpy(read_at(places_of(line, spans, glyphs, grid[1]), range(len(spans)), grid))
+        before, after = self.conventions.prompts[crop.task]
+        head, reading, tail = (
+            model.embed(torch.tensor(ids, dtype=torch.int64, device=model.device)) for ids in (before, told, after)
+        )
+        drafted = crop.draft if layer is not LayerUse.OFF else None
+        return Prompt(
+            embeds=torch.cat([head, image[shown.to(model.device)], reading, tail]),
+            positions=told_positions(len(before), grid, shown, len(told), len(after), times).to(model.device),
+            limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * len(image),
+            layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
+            reading=Reading(line, tokenizer, end) if line else None,
+        )
 
     def _seen(self, images: Sequence[NDArray[np.uint8]]) -> tuple[list[Tensor], list[tuple[int, int]]]:
         """Image tokens and grid of each image; those of one shape go through the vision encoder together."""
@@ -245,22 +286,17 @@ class Engine:
         """The crop's pixels; a line is set on its tokens."""
         return levelled(crop.pixels, self.token_px) if self._reads(crop) else crop.pixels
 
-    def _reading(self, crop: Crop, looks: Sequence["_Look"]) -> Reading | None:
-        """What the encoder makes of a formula or of a line; None where it is more than a line, or nothing."""
+    def _spelled(self, crop: Crop, looks: Sequence["_Look"], named: Sequence[Tensor | None]) -> tuple[str, list[Named]]:
+        """What the encoder makes of a crop, and of which glyphs; "" where its reading doesn't count."""
         draft = self.checkpoint.draft
         if draft is None or not self._reads(crop):
-            return None
+            return "", []
         found = [
-            slots(self.checkpoint.model.name_glyphs(look.tokens), look.grid, draft.glyphs, self.token_px)
-            for look in looks
+            slots(logits, look.grid, draft.glyphs, self.token_px, look.right)
+            for look, logits in zip(looks, named, strict=True)
+            if logits is not None
         ]
-        if crop.task is Task.FORMULA:
-            aligned = [[replace(s, x=s.x - look.right) for s in each] for each, look in zip(found, looks, strict=True)]
-            read = seen_latex(aligned, self._placed(crop))
-        else:
-            letters = self.checkpoint.letters
-            read = spell_line(settled(found[0], letters) if letters else named(found[0]))
-        return Reading(read, self.checkpoint.tokenizer, min(self.conventions.ends)) if read else None
+        return spelled(crop.task, found, looks[0].pixels, self.checkpoint.letters)
 
     def _kept(self, crop: Crop, share: float | None, seen: bool) -> Decoded:
         """The answer that is the layer itself: one forward committed all of it, or others stood for it."""
@@ -283,11 +319,12 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Look:
-    """A crop as the encoder sees it, shifted by so many pixels. tokens: [rows * columns, width]."""
+    """A crop as the encoder sees it. pixels: shifted to the right by so many. tokens: [rows * columns, width]."""
 
+    pixels: NDArray[np.uint8]
+    right: int
     tokens: Tensor
     grid: tuple[int, int]
-    right: int
 
 
 def _shifted(pixels: NDArray[np.uint8], right: int) -> NDArray[np.uint8]:

@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gravityocr_models.formulas import latex
-from gravityocr_models.glyphs import STRUCTURE, Named, Tag
+from gravityocr_models.glyphs import STRUCTURE, Named, Slot, Tag, named
+from gravityocr_models.inkformula import seen_latex
+from gravityocr_models.letters import Letters, settled
+from gravityocr_models.records import Task
 from gravityocr_models.tokenizer import Tokenizer
 
 BONUS = 20.0  # nats; chosen on held-out lines (docs/journal.md)
@@ -64,6 +67,19 @@ def _is_one_word(left: Sequence[Named], right: Sequence[Named]) -> bool:
     return len(pair) == 2 and all(glyph.sign.isalpha() for glyph in pair) and Tag.BLANK not in pair[0].tags
 
 
+def spelled(
+    task: Task, looks: Sequence[Sequence[Slot]], pixels: NDArray[np.uint8], letters: Letters | None
+) -> tuple[str, list[Named]]:
+    """What the encoder makes of a crop, and of which glyphs; "" for more than a line, or nothing.
+
+    looks: the glyphs that it names, in pixels of the crop; of a formula at one or more looks.
+    """
+    if task is Task.FORMULA:
+        return seen_latex(looks, pixels), named(looks[0])
+    glyphs = settled(looks[0], letters) if letters else named(looks[0])
+    return spell_line(glyphs), glyphs
+
+
 class Place:
     """Where in a source one stands after some text: at the end of the prefix of the source that is nearest to it."""
 
@@ -104,16 +120,20 @@ class Reading:
 
     def draft(self, committed: Sequence[int]) -> list[int]:
         """Ids of all that follows."""
-        return [*self._tokenizer.encode(self.line[self._reached(committed).at :]), self._end]
+        return self._from(self._reached(committed))
 
-    def hints(self, committed: Sequence[int], candidates: Sequence[int]) -> list[int]:
-        """The next id: after what is committed, then after each of the candidates that may follow."""
+    def hints(self, committed: Sequence[int], candidates: Sequence[int], masks: int = 0) -> list[int]:
+        """The next id: after what is committed, after each of the candidates that may follow, and after masks.
+
+        What stands behind a mask is told apart from the other masks by its place alone, so its hint is what the reading
+        has there.
+        """
         place = self._reached(committed)
         hints = [self._next(place)]
         for token in candidates:
             place = self._after(place, token)
             hints.append(self._next(place))
-        return hints
+        return hints + self._from(place)[1 : 1 + masks]
 
     def _reached(self, committed: Sequence[int]) -> Place:
         if len(committed) < self._known:  # another answer begins
@@ -125,6 +145,9 @@ class Reading:
 
     def _after(self, place: Place, token: int) -> Place:
         return place.after(self._tokenizer.decode([token]))
+
+    def _from(self, place: Place) -> list[int]:
+        return [*self._tokenizer.encode(self.line[place.at :]), self._end]
 
     def _next(self, place: Place) -> int:
         at = place.at

@@ -43,7 +43,7 @@ class Work:
 
     ids: clean tokens, then `masks` mask tokens. position: rotary position of the first. cached: slots of the cache that
     hold what was before. prompt: where the sequence begins, its embeddings [n, hidden] and positions [3, n]. hints:
-    what a reading goes on with, before the first candidate and after each; empty = nothing.
+    what a reading goes on with, before the first candidate, after each and after masks; empty = nothing.
     """
 
     ids: Sequence[int]

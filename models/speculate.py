@@ -130,7 +130,7 @@ class Answer:
     prompt_end: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.prompt_end = int(self.prompt.positions.max())
+        self.prompt_end = int(self.prompt.positions[:, -1].max())
 
     @property
     def done(self) -> bool:
@@ -245,7 +245,7 @@ def _round(runner: Runner, live: Sequence[Answer], pace: Pace, first: int, prefi
 def _work(answer: Answer, masks: Sequence[int] = ()) -> Work:
     """The sequence's part of a forward: what it begins or goes on with, its candidates, mask tokens."""
     ids, prompt = [*answer.ids[-1:], *answer.draft, *masks], answer.prompt
-    hints = prompt.reading.hints(answer.ids, answer.draft) if prompt.reading else ()
+    hints = prompt.reading.hints(answer.ids, answer.draft, len(masks)) if prompt.reading else ()
     if answer.ids:
         return Work(ids, len(masks), answer.next_position, answer.cached, hints=hints)
     return Work(ids, len(masks), answer.next_position + 1, prompt=(prompt.embeds, prompt.positions), hints=hints)

@@ -32,6 +32,7 @@ from gravityocr_models.train.losses import joint_losses, reading_losses
 from gravityocr_models.train.sample import ALPHABET, Sample
 from gravityocr_models.train.seeding import seed_vocabulary
 from gravityocr_models.train.stream import Stream, loader
+from gravityocr_models.train.telling import Teller
 from gravityocr_models.train.trainer import Figures, Objective, Trainer, fast_numbers, means, moved
 from gravityocr_models.train.validate import Reading
 from gravityocr_models.train.vocabulary import END, IMAGE, IMAGE_END, IMAGE_START, MASK
@@ -90,6 +91,7 @@ class Nano:
         self.tokenizer = Tokenizer.load(target / "tokenizer.json")
         self.draft = DraftConfig(BLOCK, self.tokenizer.special(MASK), AR_WEIGHT)
         self.config = nano_config(self.tokenizer)
+        self.tell = Teller(self.tokenizer, target, self.config.vision.token_px)
 
     def trainer(self, state: Path, team: Team) -> Trainer:
         """Goes on from the state, else from the weights in the target folder, else from nothing."""
@@ -118,7 +120,7 @@ class Nano:
         if naming:
             losses = reading_losses(model, batch)
             return losses.glyph, vars(losses)
-        losses = joint_losses(model, batch, self.draft)
+        losses = joint_losses(model, batch, self.draft, self.tell)
         weight = self.draft.ar_loss_weight
         both = (losses.draft + weight * losses.ar) / (1 + weight)
         return both + POINTER_WEIGHT * losses.pointer, vars(losses)

@@ -2,9 +2,9 @@
 
 A piece of text is told to the decoder by an embedding, a place on the image by features from which its glyphs can be
 named. If the two have nothing in common, the decoder must learn for every one of 2,000 pieces apart what it looks like.
-So both the embeddings and the rows of the output head start as sums of glyph directions (the rows of the glyph head):
-an embedding leans on the piece's last letters, which say where reading has come to, a row of the output head on its
-first letters, which are what stands where the next piece begins.
+So embeddings start as sums of glyph directions (the rows of the glyph head), leaning on the piece's last letters, which
+say where reading has come to. The rows of the output head start as the embeddings: most of what is to be written stands
+in the prompt, as the encoder's reading, and to copy a rare piece is then no harder than to copy a frequent one.
 """
 
 import torch
@@ -14,13 +14,13 @@ from gravityocr_models.ocr import GLYPHS_PER_TOKEN, OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import GLYPHS
 
-NEAR, FAR = 1.0, 0.5  # weight of the nearest letter and of the one behind it
+NEAR, FAR = 1.0, 0.5  # weight of the last letter and of the one before it
 RANDOM = 0.3  # share of what was there before: tells pieces of like ends apart
 
 
 @torch.no_grad()
 def seed_vocabulary(model: OcrModel, tokenizer: Tokenizer) -> None:
-    """Set the embeddings and output rows of all pieces that are written in known glyphs, each with its old length."""
+    """Set the embeddings of all pieces that are written in known glyphs, and all output rows; lengths stay."""
     assert model.glyph_head is not None
     directions = model.glyph_head.weight.unflatten(0, (GLYPHS_PER_TOKEN, -1))[:, : 1 + len(GLYPHS)]
     directions = directions - directions.mean(dim=1, keepdim=True)
@@ -29,7 +29,7 @@ def seed_vocabulary(model: OcrModel, tokenizer: Tokenizer) -> None:
         letters = [GLYPHS.get(char, 0) for char in tokenizer.decode([piece]).strip()]
         if letters and all(letters):
             _lean(embeddings[piece], directions, letters[::-1])
-            _lean(outputs[piece], directions, letters)
+    outputs.copy_(embeddings / embeddings.norm(dim=1, keepdim=True) * outputs.norm(dim=1, keepdim=True))
 
 
 def _lean(row: Tensor, directions: Tensor, letters: list[int]) -> None:

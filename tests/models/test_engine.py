@@ -11,7 +11,6 @@ from gravityocr_models.config import DraftConfig
 from gravityocr_models.engine import LEAST_LIMIT, Engine
 from gravityocr_models.family import nano_conventions
 from gravityocr_models.ocr import OcrModel
-from gravityocr_models.reading import Reading
 from gravityocr_models.records import Crop, LayerUse, Rounds, Task
 from gravityocr_models.speculate import Prompt, agreements
 from gravityocr_models.tokenizer import Tokenizer
@@ -45,6 +44,13 @@ def test_order_and_company_change_nothing(engine: Engine) -> None:
     alone = [engine.read([crop], layer=LayerUse.OFF)[0] for crop in some]
     assert [answer.ids for answer in together] == [answer.ids for answer in alone]
     assert len({answer.ids for answer in together}) > 3
+
+
+def test_threads_change_nothing(engine: Engine) -> None:
+    some = [replace(crop, draft=text) for crop, text in zip(crops(7), "abcdefg", strict=True)]
+    for layer in LayerUse:
+        alone, shared = (replace(engine, threads=count).read(some, layer=layer) for count in (1, 3))
+        assert [(each.ids, each.kept_layer) for each in alone] == [(each.ids, each.kept_layer) for each in shared]
 
 
 def test_rounds_and_blocks_change_nothing(engine: Engine) -> None:
@@ -98,8 +104,7 @@ def test_lines_that_agree_stand_for_the_others(engine: Engine, monkeypatch: pyte
 
 def test_a_formulas_layer_is_judged_by_its_signs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the encoder reads the formula; braces in other places are no lie."""
-    reading = Reading(r"\frac{abcd}{efgh}+i", engine.checkpoint.tokenizer, 0)
-    monkeypatch.setattr(Engine, "_reading", lambda *_: reading)
+    monkeypatch.setattr(Engine, "_spelled", lambda *_: (r"\frac{abcd}{efgh}+i", []))
     drafts = ["abcdefgh+i", "jklmnopq+r"]
     some = [replace(crop, task=Task.FORMULA, draft=draft) for crop, draft in zip(crops(2), drafts, strict=True)]
     true, false = engine.read(some)

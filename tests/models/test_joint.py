@@ -24,6 +24,7 @@ from gravityocr_models.train.distributed import Team
 from gravityocr_models.train.joint import Exam, Nano, initialise
 from gravityocr_models.train.losses import Losses, joint_losses, pointer_targets
 from gravityocr_models.train.sample import Sample
+from gravityocr_models.train.telling import NOTHING
 from gravityocr_models.train.trainer import Trainer
 from gravityocr_models.weights import NANO, Checkpoint
 from tiny import small_nano
@@ -101,7 +102,7 @@ def test_one_head_learns_where_to_look(tokenizer: Tokenizer) -> None:
     batch = collate(drawn, tokenizer, model.config, draft, end, np.random.default_rng(0))
     prompt = batch.grid[0] * batch.grid[1] + 3
     length, places = batch.answers.shape[1], batch.places[0].tolist()
-    targets = pointer_targets(batch, prompt)[0].tolist()
+    targets = pointer_targets(batch, torch.arange(prompt - 3)[None], NOTHING, prompt)[0].tolist()
     assert targets[prompt - 1 : prompt - 1 + length] == [place + 1 for place in places]
     assert targets[prompt + length : prompt + 2 * length - 1] == [place + 1 for place in places[1:]]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
