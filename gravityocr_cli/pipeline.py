@@ -20,7 +20,7 @@ from gravityocr_cli.html import write_html
 from gravityocr_cli.jsonfile import write_json
 from gravityocr_cli.markdown import write_markdown
 from gravityocr_cli.output import Product
-from gravityocr_cli.prepare import OUT_OF_TIME, LocalPages, Pages, Part, Prepared, plan_of
+from gravityocr_cli.prepared import OUT_OF_TIME, Pages, Part, Prepared, plan_of
 from gravityocr_cli.report import DocumentReport, Method, PageReport, RegionReport, region_report
 from gravityocr_cli.settings import Decode, Format, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
@@ -79,7 +79,7 @@ def convert(
     started = time.perf_counter()
     reports: list[PageReport] = []
     sizes: dict[int, tuple[float, float] | None] = {}
-    with opened or LocalPages(path, settings, name) as source:
+    with opened or _opened_here(path, settings, name) as source:
         numbers = settings.pages.of(source.facts.count)
         engine = reader()
         until = started + settings.timeout if settings.timeout else None
@@ -99,6 +99,12 @@ def convert(
         error = f"{name or path}: the time limit was reached; {late} of {len(numbers)} pages are lost" if late else ""
         seconds = time.perf_counter() - started
         return DocumentReport(name or str(path), output, seconds, tuple(reports), source.facts.warnings, error)
+
+
+def _opened_here(path: Path, settings: Settings, name: str) -> Pages:
+    from gravityocr_cli.prepare import LocalPages  # a second to import, and mostly others open documents
+
+    return LocalPages(path, settings, name)
 
 
 def _written(

@@ -6,96 +6,23 @@ processes of its own, `LocalPages` does it in this one.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol
 
 from gravityocr_cli.asides import Aside, turned
 from gravityocr_cli.cells import pieces_of
-from gravityocr_cli.crops import Limits, crops_of, crops_of_pieces, is_read_as_rows, png_of, visible
-from gravityocr_cli.document import Kind, Line, Page, Region
-from gravityocr_cli.errors import ModelError
+from gravityocr_cli.crops import crops_of, crops_of_pieces, is_read_as_rows, png_of, visible
+from gravityocr_cli.document import Kind, Page, Region
 from gravityocr_cli.pdf import LostPage, Sheet, Source
+from gravityocr_cli.prepared import Facts, Part, Plan, Prepared
 from gravityocr_cli.regions import regions_of
 from gravityocr_cli.report import Method
 from gravityocr_cli.ruled import rules_in
 from gravityocr_cli.scans import read_rest, read_scan
-from gravityocr_cli.settings import Settings, TextLayer
+from gravityocr_cli.settings import Settings
 from gravityocr_models.layout import WEIGHTS
-from gravityocr_models.records import Crop
 
-OUT_OF_TIME = "not reached within the document's time limit"
 _FURNITURE = (Kind.HEADER, Kind.FOOTER)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What pages are prepared for: an engine's dpi and crop limits, and the settings that matter before the model.
-
-    detector: the file that regions on scans are found with.
-    """
-
-    dpi: float
-    limits: Limits
-    trust_layer: bool
-    images: bool
-    headers_footers: bool
-    detector: Path
-
-
-@dataclass(frozen=True)
-class Part:
-    """A region on its way: its crops, or its picture as a PNG file, or neither (blank, furniture).
-
-    pieces: where the crops stand, when each is a piece of a table's text.
-    """
-
-    region: Region
-    crops: tuple[Crop, ...] = ()
-    pieces: tuple[Line, ...] = ()
-    picture: bytes | None = None
-    method: Method = Method.BLANK
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A page whose crops are cut; its own pixels are gone. size: width and height in points, None where unknown.
-
-    lost: why there are no parts, else "".
-    """
-
-    number: int
-    parts: tuple[Part, ...] = ()
-    seconds: float = 0.0
-    warnings: tuple[str, ...] = ()
-    lost: str = ""
-    size: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a document once it is open. count: pages. contents: its outline: level from 1, title, page."""
-
-    count: int
-    warnings: tuple[str, ...] = ()
-    contents: tuple[tuple[int, str, int], ...] = ()
-
-
-class Pages(Protocol):
-    """An open document, wherever it is taken apart. Use as a context."""
-
-    @property
-    def facts(self) -> Facts:
-        """Waits until the document is open. Raises the error that names why it cannot be opened."""
-
-    def prepared(self, numbers: Sequence[int], plan: Plan) -> Iterator[Prepared]:
-        """The pages with these numbers (from 1), in this order; one that cannot be prepared is lost, not an error."""
-
-    def __enter__(self) -> "Pages": ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 class LocalPages:
@@ -113,15 +40,6 @@ class LocalPages:
 
     def prepared(self, numbers: Sequence[int], plan: Plan) -> Iterator[Prepared]:
         return (prepare(sheet, plan) for sheet in self._source.sheets(numbers, plan.dpi))
-
-
-def plan_of(dpi: float, limits: Limits, settings: Settings) -> Plan:
-    """The plan that follows from an engine's needs and the settings. ModelError for a detector that is not there."""
-    trust = settings.text_layer is TextLayer.AUTO
-    detector = WEIGHTS if settings.layout_model == "auto" else Path(settings.layout_model)
-    if not detector.is_file() and detector != WEIGHTS:
-        raise ModelError(f"{detector}: no such layout model")
-    return Plan(dpi, limits, trust, settings.images, settings.headers_footers, detector)
 
 
 def prepare(sheet: Sheet | LostPage, plan: Plan) -> Prepared:

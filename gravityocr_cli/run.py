@@ -21,7 +21,7 @@ from gravityocr_cli.inputs import Job, keep_apart, on_disk, plan_run
 from gravityocr_cli.journal import Marker
 from gravityocr_cli.output import FileProduct, StdoutProduct, TextProduct, write_atomically
 from gravityocr_cli.pipeline import Reader, convert, limits_of, load_reader
-from gravityocr_cli.prepare import Pages, plan_of
+from gravityocr_cli.prepared import Pages, plan_of
 from gravityocr_cli.progress import Log, Tally
 from gravityocr_cli.report import DocumentReport, to_json
 from gravityocr_cli.settings import Settings

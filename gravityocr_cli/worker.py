@@ -10,40 +10,15 @@ import pickle
 import resource
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from gravityocr_cli.checkpoints import refuse_network
 from gravityocr_cli.errors import GravityOcrError
-from gravityocr_cli.prepare import Facts, LocalPages, Plan, Prepared
-from gravityocr_cli.settings import Settings
+from gravityocr_cli.prepare import LocalPages
+from gravityocr_cli.prepared import Answer, Request
 
 MOST_MEMORY = 8 * 2**30  # bytes; what a page inflates beyond this is a failed allocation, and a lost page
-
-
-@dataclass(frozen=True)
-class Request:
-    """Open the document, and prepare a page of it. page: None to open it alone; 0: the first that is asked for.
-
-    limit: seconds that both may take. plan: None only where page is.
-    """
-
-    path: Path
-    name: str
-    settings: Settings
-    limit: float
-    page: int | None = None
-    plan: Plan | None = None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of a request. peak: most memory of the process so far, in MiB."""
-
-    facts: Facts
-    page: Prepared | None
-    peak: float
 
 
 def main() -> None:

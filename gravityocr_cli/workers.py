@@ -22,9 +22,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from gravityocr_cli.errors import CrashedOnInput, GravityOcrError, TimeLimit
-from gravityocr_cli.prepare import OUT_OF_TIME, Facts, Plan, Prepared
+from gravityocr_cli.prepared import OUT_OF_TIME, Answer, Facts, Plan, Prepared, Request
 from gravityocr_cli.settings import Settings
-from gravityocr_cli.worker import Answer, Request
 
 AHEAD = 8  # pages that may wait for the reader, beside one for every process
 RECYCLE_AFTER = 250  # requests; MuPDF and the layout model leave a little behind with each

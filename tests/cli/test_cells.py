@@ -16,7 +16,8 @@ from gravityocr_cli.crops import Limits
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.grid import rows_from_lines
 from gravityocr_cli.inkcut import ink_of
-from gravityocr_cli.prepare import Plan, _part
+from gravityocr_cli.prepare import _part
+from gravityocr_cli.prepared import Plan
 from gravityocr_cli.ruled import rows_from_rules, rules_in
 from gravityocr_cli.textlayer import rows_of
 from gravityocr_models.signs import Box

@@ -133,9 +133,10 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 1  # 0.15 s of an idle processor
 
 
-def test_what_prepares_pages_needs_no_tensors_and_the_model_no_compiler() -> None:
-    """PyTorch takes two seconds to import, and its compiler two more: a worker has no use for either."""
+def test_nobody_loads_what_others_need() -> None:
+    """PyTorch takes two seconds to import, its compiler two more, PyMuPDF one: none is loaded where it has no use."""
     for script in (
+        "import sys, gravityocr_cli.run\nassert not {'torch', 'pymupdf'} & set(sys.modules)",
         "import sys, gravityocr_cli.worker\nassert 'torch' not in sys.modules",
         "import sys; from gravityocr_models.engine import Engine\nEngine.load()\n"
         "assert not {'torch._dynamo', 'scipy.optimize'} & set(sys.modules)",

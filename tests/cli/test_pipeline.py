@@ -12,7 +12,7 @@ from gravityocr_cli import errors, pipeline
 from gravityocr_cli.document import Kind, Line, Region, Span
 from gravityocr_cli.output import FileProduct, TextProduct
 from gravityocr_cli.pipeline import _finish, convert
-from gravityocr_cli.prepare import Part
+from gravityocr_cli.prepared import Part
 from gravityocr_cli.report import Method, PageReport
 from gravityocr_cli.settings import Decode, PageRanges, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds

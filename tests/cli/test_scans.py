@@ -11,6 +11,7 @@ from gravityocr_cli.crops import Limits
 from gravityocr_cli.document import Kind, Line, Page
 from gravityocr_cli.errors import ModelError
 from gravityocr_cli.pdf import Sheet, Source
+from gravityocr_cli.prepared import plan_of
 from gravityocr_cli.regions import Found, regions_of
 from gravityocr_cli.scans import found_on_scan, read_scan, seen_by
 from gravityocr_cli.settings import Settings
@@ -190,7 +191,7 @@ def test_without_a_detector_the_ink_decides_and_the_report_says_so(make_pdf: Mak
 
 def test_a_detector_that_somebody_names_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such layout model"):
-        prepare.plan_of(144.0, Limits(16, 1024, 6), Settings(layout_model=str(tmp_path / "none.onnx")))
+        plan_of(144.0, Limits(16, 1024, 6), Settings(layout_model=str(tmp_path / "none.onnx")))
 
 
 def test_a_table_that_is_all_there_is_is_looked_at_on_a_sheet_of_paper() -> None:

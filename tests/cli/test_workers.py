@@ -15,7 +15,8 @@ import pytest
 
 from gravityocr_cli import errors, workers
 from gravityocr_cli.crops import Limits
-from gravityocr_cli.prepare import OUT_OF_TIME, LocalPages, Pages, plan_of
+from gravityocr_cli.prepare import LocalPages
+from gravityocr_cli.prepared import OUT_OF_TIME, Pages, plan_of
 from gravityocr_cli.settings import PageRanges, Settings
 from gravityocr_cli.workers import Pool, WorkerDied, default_jobs
 
