@@ -37,6 +37,7 @@ GLYPHS_TRIED = 4  # of a place, the likeliest
 SURE, LEAST = float(np.log(0.97)), float(np.log(0.01))  # that a place is empty; that a sign is what stands there
 _RIGHT = Tag.RIGHT.bit_length() - 1
 BLANK = 5.0  # nats by which nothing is likelier than any glyph on a token that shows nothing
+SURELY_BLANK = 10.0  # the same of one that no slot is made of: 560 signs together are then below the odds of SURE
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def slots(
     head has seen is shifted against the crop.
     """
     rows, columns, tags_at = *grid, -len(Tag)
-    shown = (emptiness(logits) < BLANK).nonzero()[:, 0]  # a third of the tokens
+    shown = (emptiness(logits) < SURELY_BLANK).nonzero()[:, 0]
     scores = logits[shown, :, :tags_at].log_softmax(-1)
     likeliest = scores.topk(GLYPHS_TRIED)
 

@@ -59,7 +59,8 @@ class Objective(nn.Module):
 class Trainer:
     """Objective, moving average, optimizer and progress; knows how to store itself and go on.
 
-    turn: (samples, change): once so many have been seen, `change` sets weights and the average starts anew from them.
+    turn: (samples, change): once so many have been seen, the model takes over its average, `change` sets weights, and
+    the average starts anew from them.
     """
 
     def __init__(
@@ -100,6 +101,8 @@ class Trainer:
         before = self.progress.samples
         self.progress.samples += samples
         if self.turn and before < self.turn[0] <= self.progress.samples:
+            # What is not trained any more stays at its best.
+            torch._foreach_copy_(list(self.model.state_dict().values()), list(self.average.values()))
             self.turn[1]()
             self.average = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
 

@@ -59,6 +59,21 @@ def test_a_plan_in_steps_goes_on_where_it_was_one_in_minutes_starts_anew() -> No
     assert in_minutes.rate(500, 500, in_minutes.share(500, 0)) == pytest.approx(0.01)
 
 
+def test_at_the_turn_the_average_becomes_the_model(tmp_path: Path) -> None:
+    """What stands still from there on must be as good as what was exported before."""
+    model = tiny_model(dtype=torch.float32).requires_grad_(True)
+    training = Trainer(Objective(model, loss_of), tmp_path, ALONE, turn=(4, lambda: None))
+    batch = next(numbers())
+    for _ in range(60):
+        training.step(batch, 0.01)
+    weight = model.model.language_model.embed_tokens.weight
+    average = training.average["model.language_model.embed_tokens.weight"].clone()
+    training.count(3)
+    assert not torch.equal(weight, average)
+    training.count(3)
+    assert torch.equal(weight, average)
+
+
 def test_a_run_counts_saves_and_validates_its_average(tmp_path: Path) -> None:
     one = trainer(tmp_path)
     exported: list[OcrModel] = []
