@@ -30,7 +30,7 @@ from gravityocr_models.reading import Reading, spelled
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.rounds import Runner
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
-from gravityocr_models.times import places_of, read_at, shown_on, told_positions
+from gravityocr_models.times import shown_on, told_by, told_positions
 from gravityocr_models.verdict import Verdict, judge, regions_of
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
@@ -239,12 +239,10 @@ class Engine:
         """What the decoder starts from: the image tokens that show something, and what the encoder reads on them."""
         model, tokenizer, end = self.checkpoint.model, self.checkpoint.tokenizer, min(self.conventions.ends)
         image, grid = looks[0].tokens, looks[0].grid
-        named = [model.name_glyphs(look.tokens) if self.reads_glyphs else None for look in looks]
-        shown = torch.arange(len(image)) if named[0] is None else shown_on(emptiness(named[0])).cpu()
+        named = [model.name_glyphs(look.tokens) for look in looks] if self.reads_glyphs else []
+        shown = shown_on(emptiness(named[0])).cpu() if named else torch.arange(len(image))
         line, glyphs = self._spelled(crop, looks, named)
-        spans = tokenizer.spans(line)
-        told = [*tokenizer.encode(line), end] if line else []
-        times = torch.from_numpy(read_at(places_of(line, spans, glyphs, grid[1]), range(len(spans)), grid))
+        told, times = told_by(line, glyphs, grid, tokenizer, end)
         before, after = self.conventions.prompts[crop.task]
         head, reading, tail = (
             model.embed(torch.tensor(ids, dtype=torch.int64, device=model.device)) for ids in (before, told, after)
@@ -252,7 +250,9 @@ class Engine:
         drafted = crop.draft if layer is not LayerUse.OFF else None
         return Prompt(
             embeds=torch.cat([head, image[shown.to(model.device)], reading, tail]),
-            positions=told_positions(len(before), grid, shown, len(told), len(after), times).to(model.device),
+            positions=told_positions(len(before), grid, shown, len(told), len(after), torch.from_numpy(times)).to(
+                model.device
+            ),
             limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * len(image),
             layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
             reading=Reading(line, tokenizer, end) if line else None,
@@ -286,7 +286,7 @@ class Engine:
         """The crop's pixels; a line is set on its tokens."""
         return levelled(crop.pixels, self.token_px) if self._reads(crop) else crop.pixels
 
-    def _spelled(self, crop: Crop, looks: Sequence["_Look"], named: Sequence[Tensor | None]) -> tuple[str, list[Named]]:
+    def _spelled(self, crop: Crop, looks: Sequence["_Look"], named: Sequence[Tensor]) -> tuple[str, list[Named]]:
         """What the encoder makes of a crop, and of which glyphs; "" where its reading doesn't count."""
         draft = self.checkpoint.draft
         if draft is None or not self._reads(crop):
@@ -294,7 +294,6 @@ class Engine:
         found = [
             slots(logits, look.grid, draft.glyphs, self.token_px, look.right)
             for look, logits in zip(looks, named, strict=True)
-            if logits is not None
         ]
         return spelled(crop.task, found, looks[0].pixels, self.checkpoint.letters)
 

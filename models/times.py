@@ -18,10 +18,21 @@ from torch import Tensor
 from gravityocr_models.formulas import ACCENTS, SIGNS
 from gravityocr_models.glyphs import BLANK, Named
 from gravityocr_models.ocr import sequence_positions
+from gravityocr_models.tokenizer import Tokenizer
 
 NOWHERE = -100  # place of an answer token that shows nothing: a blank, markup
 _SIGN = re.compile(r"\\math(?:bb|cal)\{[A-Z]\}|\\[A-Za-z]+|\\.|\S", re.DOTALL)
-_ROW = 1.0  # columns that a step from one row of tokens to another counts as
+
+
+def told_by(
+    line: str, glyphs: Sequence[Named], grid: tuple[int, int], tokenizer: Tokenizer, end: int
+) -> tuple[list[int], NDArray[np.int64]]:
+    """The ids of a reading, with an end, and when each image token is read: see `read_at`. "": no ids, nothing is read.
+
+    glyphs: what the line was spelled from. grid: rows and columns of image tokens.
+    """
+    ids = [*tokenizer.encode(line), end] if line else []
+    return ids, read_at(places_of(line, tokenizer.spans(line), glyphs, grid[1]), grid)
 
 
 def places_of(text: str, spans: Sequence[tuple[int, int]], glyphs: Sequence[Named], columns: int) -> list[int]:
@@ -39,31 +50,29 @@ def places_of(text: str, spans: Sequence[tuple[int, int]], glyphs: Sequence[Name
         spelled = found[0]
         sign = SIGNS.get(spelled) or ACCENTS.get(spelled) or spelled[-1]
         if equal := left[sign]:
-            nearest = min(equal, key=lambda each: abs(each.column - column) + _ROW * abs(each.row - row))
+            nearest = min(equal, key=lambda each: abs(each.column - column) + abs(each.row - row))
             equal.remove(nearest)
             row, column = nearest.row, nearest.column
             place[found.start()] = row * columns + column
     return [next((each for each in place[start:end] if each != NOWHERE), NOWHERE) for start, end in spans]
 
 
-def read_at(places: Sequence[int], numbers: Sequence[int], grid: tuple[int, int]) -> NDArray[np.int64]:
+def read_at(places: Sequence[int], grid: tuple[int, int]) -> NDArray[np.int64]:
     """For each image token the number of the answer token that is read there: int64 [rows * columns].
 
-    places: of each answer token, NOWHERE for those that have none; numbers: what each counts as. Where nothing begins,
-    what began to the left is still being read. -1 throughout where no token has a place.
+    places: of each answer token, NOWHERE for those that have none. Where nothing begins, what began to the left is
+    still being read. -1 throughout where no token has a place.
     """
-    table = np.full(grid[0] * grid[1], -1, np.int64)
-    for place, number in zip(reversed(places), reversed(numbers), strict=True):
+    table = np.full(grid, -1, np.int64)
+    for number, place in reversed([*enumerate(places)]):  # of several that begin on one, the first counts
         if place != NOWHERE:
-            table[place] = max(number, 0)
-    table = table.reshape(grid)
-    if (table < 0).all():
-        return table.ravel()
-    begun = np.where(table >= 0, table, np.iinfo(np.int64).max).min(axis=0)  # of each column, what is read first
-    last = 0
-    for column in range(grid[1]):
-        last = int(begun[column]) if (table[:, column] >= 0).any() else last
-        table[:, column] = np.where(table[:, column] >= 0, table[:, column], last)
+            table.flat[place] = number
+    if (table >= 0).any():
+        reached = 0
+        for column in table.T:
+            begun = column[column >= 0]
+            reached = begun.min() if len(begun) else reached
+            column[column < 0] = reached
     return table.ravel()
 
 

@@ -9,11 +9,11 @@ from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 
 from gravityocr_models import store
-from gravityocr_models.glyphs import slots
+from gravityocr_models.glyphs import Named, slots
 from gravityocr_models.letters import Letters
 from gravityocr_models.reading import spelled
 from gravityocr_models.records import Task
-from gravityocr_models.times import places_of, read_at
+from gravityocr_models.times import told_by
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import GLYPHS, IGNORE, Batch
 from gravityocr_models.train.vocabulary import END
@@ -62,13 +62,9 @@ class Teller:
 
     def _read(self, batch: Batch, crop: int, named: Tensor) -> tuple[list[int], np.ndarray]:
         task = self.tasks[int(batch.tasks[crop])]
-        line = ""
+        line, glyphs = "", list[Named]()
         if task is not Task.TABLE and self.rng.random() >= UNREAD:
             pixels = ((batch.pixels[crop, 0].cpu().numpy() + 1) * 127.5).round().astype(np.uint8)
             found = slots(named.detach().cpu(), batch.grid, [*GLYPHS], self.token_px)
             line, glyphs = spelled(task, [found], pixels, self.letters)
-        if not line:
-            return [], np.full(batch.grid[0] * batch.grid[1], -1, np.int64)
-        spans = self.tokenizer.spans(line)
-        places = places_of(line, spans, glyphs, batch.grid[1])
-        return [*self.tokenizer.encode(line), self.end], read_at(places, range(len(spans)), batch.grid)
+        return told_by(line, glyphs, batch.grid, self.tokenizer, self.end)

@@ -46,9 +46,9 @@ def test_the_nearest_of_equal_signs_is_meant() -> None:
 
 
 def test_what_began_to_the_left_is_still_being_read() -> None:
-    assert read_at([1, NOWHERE, 7], range(3), (2, 4)).tolist() == [0, 0, 0, 2, 0, 0, 0, 2]
-    assert read_at([0, 2], range(3, 5), (1, 4)).tolist() == [3, 3, 4, 4]
-    assert read_at([NOWHERE], range(1), (1, 3)).tolist() == [-1, -1, -1]
+    assert read_at([1, NOWHERE, 7], (2, 4)).tolist() == [0, 0, 0, 2, 0, 0, 0, 2]
+    assert read_at([0, 2, 2], (1, 4)).tolist() == [0, 0, 1, 1]
+    assert read_at([NOWHERE], (1, 3)).tolist() == [-1, -1, -1]
 
 
 def test_an_image_token_that_shows_nothing_is_left_out() -> None:
