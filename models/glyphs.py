@@ -106,6 +106,7 @@ def slots(
     head has seen is shifted against the crop.
     """
     rows, columns, tags_at = *grid, -len(Tag)
+    logits = logits.float()  # numpy knows no bfloat16
     shown = (emptiness(logits) < SURELY_BLANK).nonzero()[:, 0]
     scores = logits[shown, :, :tags_at].log_softmax(-1)
     likeliest = scores.topk(GLYPHS_TRIED)
@@ -118,7 +119,7 @@ def slots(
         return every.reshape(rows, columns, *known.shape[1:])
 
     empty, best, numbers = spread(scores[..., 0]), spread(likeliest.values), spread(likeliest.indices)
-    told = spread(logits[shown, :, tags_at:].float())
+    told = spread(logits[shown, :, tags_at:])
     tags = (told > 0) @ np.array([int(tag) for tag in Tag])
     kept = _told_once(numbers[..., 0], tags & int(STRUCTURE), best[..., 0])
     doubtful = (numbers[..., 0] == 0) & (best[..., 0] < SURE)

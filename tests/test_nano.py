@@ -17,6 +17,7 @@ from gravityocr_cli.settings import Settings
 from gravityocr_models.attention import window_mask
 from gravityocr_models.engine import Engine
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
+from gravityocr_models.sequences import similarity
 from gravityocr_models.speculate import Answer, decode
 
 DRAFTED, MASK_MARGIN = 16, 0.1  # tokens; nats
@@ -94,6 +95,19 @@ def test_speculation_changes_no_id(tmp_path: Path, engine: Engine) -> None:
         assert [answer.ids for answer in found] == [answer.ids for answer in plain]
     drafted = engine.read(crops, layer=LayerUse.DRAFT)
     assert [answer.ids for answer in drafted] == [answer.ids for answer in plain]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_nano_reads_in_every_number_format(tmp_path: Path, engine: Engine, dtype: str) -> None:
+    """The format is chosen by the processor: what this machine would not choose, another one does."""
+    crops = crops_in(write_page(tmp_path / "page.pdf"), engine)
+    crops += [replace(crops[0], task=task, draft=None) for task in Task]
+    half = Engine.load(device="cpu", dtype=dtype)
+    kept = half.read(crops)
+    assert [answer.text for answer in kept[: len(TEXT)]] == list(TEXT)
+    found, wanted = (each.read(crops[: len(TEXT)], layer=LayerUse.OFF) for each in (half, engine))
+    alike = [similarity(a.text, b.text) for a, b in zip(found, wanted, strict=True)]
+    assert min(alike) > 0.9
 
 
 def test_nano_was_trained_with_its_mask(tmp_path: Path, engine: Engine) -> None:
