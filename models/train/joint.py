@@ -89,7 +89,7 @@ class Nano:
     def __init__(self, target: Path) -> None:
         self.target = target
         self.tokenizer = Tokenizer.load(target / "tokenizer.json")
-        self.draft = DraftConfig(BLOCK, self.tokenizer.special(MASK), AR_WEIGHT)
+        self.draft = DraftConfig(BLOCK, self.tokenizer.special(MASK), AR_WEIGHT, glyphs="".join(GLYPHS))
         self.config = nano_config(self.tokenizer)
         self.tell = Teller(self.tokenizer, target, self.config.vision.token_px)
 

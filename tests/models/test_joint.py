@@ -178,6 +178,13 @@ def test_the_vocabulary_is_seeded_once_when_the_decoder_begins(nano: Nano, tmp_p
     assert torch.equal(rows, seeded)
 
 
+def test_an_exam_reads_as_the_program_will(nano: Nano) -> None:
+    """With the encoder's reading: without it a decoder that relies on it looks as if it had learned nothing."""
+    model = OcrModel(nano.config)
+    engine = Engine(Checkpoint(model, nano.tokenizer, nano.draft), nano_conventions(nano.config, nano.tokenizer))
+    assert engine.reads_glyphs
+
+
 def test_an_exam_takes_losses_and_reads_the_kinds_that_training_has_come_to(
     nano: Nano, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
