@@ -65,8 +65,8 @@ def up_or_down(pixels: NDArray[np.uint8], dpi: float, skew: float) -> int:
 
     Every line of text has a vote.
     """
-    ink = Image.fromarray(ink_of(pixels)).rotate(skew if abs(skew) >= LEAST_SKEW else 0)
-    mask = np.asarray(ink)
+    ink = Image.fromarray(ink_of(pixels))  # turned in a fifth of the time that colours take
+    mask = np.asarray(ink if abs(skew) < LEAST_SKEW else ink.rotate(skew))
     votes = [_vote(mask[place].sum(axis=1)) for place in _line_places(mask, dpi)]
     total, cast = sum(votes), sum(map(abs, votes))
     sure = abs(total) >= max(_SURE * math.sqrt(cast), _SHARE * len(votes), 1)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -210,11 +210,9 @@ class Engine:
         count = min(self.threads, len(items))
         if count < 2:
             return work(items)
-        found: list[Result | None] = [None] * len(items)
         with ThreadPoolExecutor(count) as pool:
-            for first, part in enumerate(pool.map(work, [items[start::count] for start in range(count)])):
-                found[first::count] = part
-        return cast(list[Result], found)
+            shares = list(pool.map(work, [items[start::count] for start in range(count)]))
+        return [shares[place % count][place // count] for place in range(len(items))]
 
     def prompts(self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF, *, sure: bool = True) -> list[Prompt]:
         """Each crop's image tokens and prompt. sure: formulas are looked at several times."""

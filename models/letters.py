@@ -83,7 +83,7 @@ class Letters:
         return UNKNOWN + BACKOFF * len(values)
 
     def _suffixes(self, before: str) -> list[int]:
-        """Values of `hashed` of all ends of a text, the whole one first, the empty one last; kept for every text."""
+        """All ends of a text folded by `_grown`, the whole one first, the empty one last; kept for every text."""
         values = self._ends.get(before)
         if values is None:
             if len(self._ends) >= MOST_KNOWN:
@@ -94,16 +94,12 @@ class Letters:
         return values
 
 
-def hashed(codes: Sequence[int]) -> int:
-    """The key of an n-gram, given as numbers of its characters."""
-    return _key(reduce(_grown, codes, 0), len(codes))
-
-
 def _grown(value: int, code: int) -> int:
     return (value * _FACTOR + code + 1) & _WORD
 
 
 def _key(value: int, count: int) -> int:
+    """The key of an n-gram of so many characters; value: their numbers folded by `_grown`, from 0."""
     return ((value * 8 + count) * _SPREAD & _WORD) >> 32
 
 

@@ -1,13 +1,14 @@
 """Doubtful glyphs and blanks, settled by the letters around them."""
 
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gravityocr_models.glyphs import Slot, Tag
-from gravityocr_models.letters import ORDER, UNKNOWN, Letters, all_hashed, hashed, settled
+from gravityocr_models.letters import ORDER, UNKNOWN, Letters, _grown, _key, all_hashed, settled
 from gravityocr_models.train.letters import counted
 
 SURE = 0.999
@@ -72,5 +73,5 @@ def test_scores(letters: Letters, tmp_path: Path) -> None:
 def test_keys_of_a_text_are_those_of_its_n_grams() -> None:
     codes = [5, 0, 500, 3, 3, 7]
     keys = all_hashed(np.array(codes, np.uint64), 4)
-    assert keys.tolist() == [hashed(codes[at : at + 4]) for at in range(3)]
+    assert keys.tolist() == [_key(reduce(_grown, codes[at : at + 4], 0), 4) for at in range(3)]
     assert len(all_hashed(np.array([1], np.uint64), 4)) == 0
