@@ -140,7 +140,8 @@ def _on_lines(each: _Placed, lines: Sequence[float], size: float) -> float:
     """The likeliest scale of a sign, given the lines that full signs stand on: a script is on none of them."""
     costs = _costs(each.seen, size)
     for scale in SIZES:
-        off = min(abs(_baseline(each.seen, scale * size) - line) for line in lines) / size
+        baseline = _baseline(each.seen, scale * size)
+        off = min(abs(baseline - line) for line in lines) / size
         if scale == 1:
             costs[scale] += min((off / 0.08) ** 2 / 2, LEVELS_WEIGHT)
         elif off < 0.07:
@@ -171,15 +172,19 @@ def _levelled(placed: Sequence[_Placed], size: float) -> list[_Placed]:
             groups.append([each])
             continue
         for group in groups:
-            near = abs(median(other.baseline for other in group) - each.baseline) < ON_LINE * each.scale * size
             beside = each.scale == 1 or each.box.x0 - group[-1].box.x1 < BESIDE * size
-            if group[0].scale == each.scale and near and beside:
+            if group[0].scale == each.scale and beside and _stands_on(each, group, size):
                 group.append(each)
                 break
         else:
             groups.append([each])
     lines = {id(each): median(other.baseline for other in group) for group in groups for each in group}
     return [replace(each, baseline=lines[id(each)]) for each in placed]
+
+
+def _stands_on(each: _Placed, group: Sequence[_Placed], size: float) -> bool:
+    """Whether a sign's baseline is about that of others."""
+    return abs(median(other.baseline for other in group) - each.baseline) < ON_LINE * each.scale * size
 
 
 def _missing_rule(root: _Placed, placed: Sequence[_Placed], rules: Sequence[Box], size: float) -> Box | None:

@@ -16,7 +16,7 @@ from gravityocr_models.glyphs import Slot
 from gravityocr_models.ink import Ink, accent_of, cut_near, joined, without_rule
 from gravityocr_models.inkmatch import SIZES, Seen, is_flat, matched, misshapen, off, size_of, told_scale
 from gravityocr_models.mathsigns import identity_of
-from gravityocr_models.signs import Box
+from gravityocr_models.signs import Box, hull_of
 from gravityocr_models.signshapes import FLAT, GROWING, IN_PARTS, shape_of
 
 _OUTLINED = frozenset("\u0302\u0303\u0304\u030c\u20d7")  # accents that ink tells better than the encoder
@@ -181,22 +181,23 @@ def _gain(glyph: Seen, ink: Ink, size: float) -> float | None:
     """How far off its shape a glyph would be with the piece of ink; None where it would be no better."""
     box, shape = glyph.ink.box, shape_of(glyph.sign)
     across = max(box.x0, ink.box.x0) - min(box.x1, ink.box.x1)
-    whole = joined([glyph.ink, ink])
     if glyph.sign in IN_PARTS:
-        scale = told_scale(glyph.slot) * size
-        before, after = (abs(log(each.box.height / (scale * shape.height))) for each in (glyph.ink, whole))
-        better = after < min(before + 0.1, 0.6) and whole.box.width < 1.7 * shape.width * scale + 3
-        return after if better and across < 0.12 * size else None
+        if across >= 0.12 * size:
+            return None
+        scale, whole = told_scale(glyph.slot) * size, hull_of([box, ink.box])
+        before, after = (abs(log(each.height / (scale * shape.height))) for each in (box, whole))
+        better = after < min(before + 0.1, 0.6) and whole.width < 1.7 * shape.width * scale + 3
+        return after if better else None
     down = max(box.y0, ink.box.y0) - min(box.y1, ink.box.y1)
-    if glyph.sign in FLAT | GROWING or across > 2 or down > 2:
+    if across > 2 or down > 2 or glyph.sign in FLAT or glyph.sign in GROWING:
         return None
+    whole = hull_of([box, ink.box])
     before, after = (
         min(
-            off(each.box.height, scale * size * shape.height, 0.15)
-            + off(each.box.width, scale * size * shape.width, 0.2)
+            off(each.height, scale * size * shape.height, 0.15) + off(each.width, scale * size * shape.width, 0.2)
             for scale in SIZES
         )
-        for each in (glyph.ink, whole)
+        for each in (box, whole)
     )
     return after if after < min(before - 1, 4) else None
 
@@ -254,7 +255,7 @@ def _missed(ink: Ink, slots: Sequence[Slot], seen: Sequence[Seen], size: float) 
             for name, likelihood in slot.choices:
                 sign, alphabet = identity_of(name)
                 if sign not in FLAT:
-                    shape = 2.0 if sign in GROWING else min(misshapen(sign, ink, size * scale) for scale in SIZES)
+                    shape = 2.0 if sign in GROWING else min(misshapen(sign, box.width, box.height, size))
                     found.append((likelihood - shape / 2, sign, alphabet, slot))
     best = max(found, key=lambda each: each[0], default=None)
     return Seen(best[3], best[1], best[2], ink) if best and best[0] > -4 else None

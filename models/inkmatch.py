@@ -7,10 +7,12 @@ formula are chosen together (Hungarian method).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gravityocr_models.glyphs import Slot, Tag
 from gravityocr_models.ink import Ink
@@ -24,7 +26,6 @@ ACROSS_PX, DOWN_PX = 5.0, 9.0  # what a sign may be off its place, at the cost o
 REACH_PX = 20.0  # further off it is another one
 NAME, SHAPE = 0.7, 0.5  # weights of what the encoder says and of the ink's shape
 _DROPPED, _UNNAMED, _SPECK, _SMALL_RULE, _RULE = 5.0, 4.0, 2.0, 2.5, 0.8  # costs of slots and ink without a partner
-_IMPOSSIBLE = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +53,15 @@ def size_of(slots: Sequence[Slot], pieces: Sequence[Ink]) -> float:
 
 def matched(slots: Sequence[Slot], pieces: Sequence[Ink], size: float) -> tuple[list[Seen], list[Ink]]:
     """Slots and pieces that belong together at the least cost, and the pieces that are left."""
-    inks, places = len(pieces), len(slots)
-    cost = np.full((inks + places, places + inks), _IMPOSSIBLE)
-    cost[inks:, places:] = 0
+    alone = [_unnamed_cost(ink, size) for ink in pieces]
+    dropped = [min(_DROPPED, -NAME * slot.empty) for slot in slots]
+    away = _distances(slots, pieces)
+    saved = np.zeros_like(away)  # by making a pair, over leaving both without a partner
     signs: dict[tuple[int, int], tuple[str, str]] = {}
-    for at, ink in enumerate(pieces):
-        cost[at, places + at] = _unnamed_cost(ink, size)
-        for place, slot in enumerate(slots):
-            away = _distance(slot, ink)
-            if away is not None:
-                fit, signs[at, place] = min(_fits(slot, ink, size))
-                cost[at, place] = away + fit
-    for place, slot in enumerate(slots):
-        cost[inks + place, place] = min(_DROPPED, -NAME * slot.empty)
-    pairs = [
-        (at, place) for at, place in assignment(-cost) if at < inks and place < places and cost[at, place] < _IMPOSSIBLE
-    ]
+    for at, place in zip(*(near.tolist() for near in np.isfinite(away).nonzero()), strict=True):
+        fit, signs[at, place] = min(_fits(slots[place], pieces[at], size))
+        saved[at, place] = max(0.0, alone[at] + dropped[place] - away[at, place] - fit)
+    pairs = [(at, place) for at, place in assignment(saved) if saved[at, place] > 0]
     named = {at for at, _ in pairs}
     seen = [Seen(slots[place], *signs[at, place], pieces[at]) for at, place in pairs]
     return seen, [ink for at, ink in enumerate(pieces) if at not in named]
@@ -87,13 +81,17 @@ def is_flat(ink: Ink, size: float) -> bool:
     return ink.box.height <= max(4, 0.14 * size)
 
 
-def _distance(slot: Slot, ink: Ink) -> float | None:
-    """The cost of a sign standing where the ink is; None where that is too far off."""
-    across = max(0.0, abs(ink.box.x - slot.x) - 2)
-    down = max(0.0, ink.box.y0 - slot.y, slot.y - ink.box.y1)
-    large = ink.box.x0 < slot.x < ink.box.x1 and slot.choices[0][0] in GROWING
+def _distances(slots: Sequence[Slot], pieces: Sequence[Ink]) -> NDArray[np.float64]:
+    """The cost of each sign standing where each piece of ink is, [pieces, slots]; infinite where that is too far off."""
+    boxes = [ink.box for ink in pieces]
+    x0, y0, x1, y1 = np.array([(box.x0, box.y0, box.x1, box.y1) for box in boxes]).reshape(-1, 4).T[:, :, None]
+    x, y = (np.array([slot.x for slot in slots]), np.array([slot.y for slot in slots]))
+    growing = np.array([slot.choices[0][0] in GROWING for slot in slots], bool)
+    across = np.maximum(0.0, np.abs((x0 + x1) / 2 - x) - 2)
+    down = np.maximum(0.0, np.maximum(y0 - y, y - y1))
+    large = (x0 < x) & (x < x1) & growing
     away = (across / ACROSS_PX) ** 2 + (down / DOWN_PX) ** 2
-    return away if (across <= REACH_PX or large) and away < 16 else None
+    return np.where(((across <= REACH_PX) | large) & (away < 16), away, np.inf)
 
 
 def _unnamed_cost(ink: Ink, size: float) -> float:
@@ -108,15 +106,20 @@ def _fits(slot: Slot, ink: Ink, size: float) -> Iterator[tuple[float, tuple[str,
     unlikely = (0.3 * max(0.0, script), 0.6 * (script <= 0), 0.3 if inner > 0 else 1.2)
     for name, likelihood in slot.choices:
         sign, alphabet = identity_of(name)
-        shape = min(
-            min(misshapen(sign, ink, size * scale), 8) + prior for scale, prior in zip(SIZES, unlikely, strict=True)
-        )
+        unlike = misshapen(sign, ink.box.width, ink.box.height, size)
+        shape = min(min(square, 8) + prior for square, prior in zip(unlike, unlikely, strict=True))
         yield SHAPE * shape - NAME * likelihood, (sign, alphabet)
 
 
-def misshapen(sign: str, ink: Ink, size: float) -> float:
-    """How unlike a sign of this size the ink is: squares of deviations."""
-    shape, height, width = shape_of(sign), ink.box.height, ink.box.width
+@lru_cache(1 << 16)  # every look at a formula asks for the same
+def misshapen(sign: str, width: float, height: float, size: float) -> tuple[float, float, float]:
+    """How unlike a sign, in each of SIZES of a font of this size, ink of so many pixels is: squares of deviations."""
+    full, script, inner = (_misshapen(sign, width, height, size * scale) for scale in SIZES)
+    return full, script, inner
+
+
+def _misshapen(sign: str, width: float, height: float, size: float) -> float:
+    shape = shape_of(sign)
     if sign == "/":
         return 0.0
     if sign in GROWING:
