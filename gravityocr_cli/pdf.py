@@ -11,6 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ from gravityocr_cli.mathinline import maths_in_lines, with_maths
 from gravityocr_cli.painted import formula_paint
 from gravityocr_cli.regions import Found
 from gravityocr_cli.textlayer import lines_of, with_ticks
+from gravityocr_models.layout import unspun
 from gravityocr_models.signs import Box
 
 MAX_FILE_BYTES = 4 * 2**30
@@ -54,15 +56,23 @@ pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
 
-def _spare_table_cells() -> None:
-    """Has the layout analysis leave the cells of tables alone: up to a third of its time, and nobody here asks for
-    them. A release that keeps its model elsewhere goes on as before."""
-    analysis = inspect.getclosurevars(pymupdf._get_layout).nonlocals.get("MODEL")
-    if (model := getattr(analysis, "_model", None)) is not None:
-        model.table_grid_extractor = None
+def _layout_networks() -> Any:
+    """What PyMuPDF's layout analysis loads as it is imported; None where a release keeps that elsewhere."""
+    return getattr(inspect.getclosurevars(pymupdf._get_layout).nonlocals.get("MODEL"), "_model", None)
 
 
-_spare_table_cells()
+def _spare_layout_analysis() -> None:
+    """Has the layout analysis leave the cells of tables alone, up to a third of its time, for which nobody here asks,
+    and its threads sleep while they wait. A release that is made otherwise goes on as before."""
+    networks = _layout_networks()
+    with suppress(AttributeError):
+        networks.table_grid_extractor = None
+        for session in (networks.session, networks.feature_extractor._session):
+            unspun(session._sess_options_initial)
+            session.set_providers(session.get_providers())  # loads the network anew
+
+
+_spare_layout_analysis()
 
 
 @dataclass(frozen=True)

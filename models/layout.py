@@ -10,6 +10,7 @@ analysis has loaded that anyway in the processes that take pages apart, where to
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,14 @@ class Found:
     score: float
 
 
+def unspun(options: Any) -> Any:
+    """onnxruntime's SessionOptions, with threads that sleep while they wait: others read meanwhile."""
+    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
 class Detector:
     """The network, ready to run on one thread. Raises ValueError or OSError where the file is none of ours."""
 
@@ -56,10 +65,7 @@ class Detector:
 
         if not weights.is_file():
             raise FileNotFoundError(f"no such file: {weights}")
-        options = onnxruntime.SessionOptions()
-        options.inter_op_num_threads = 1
-        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other threads read meanwhile
+        options = unspun(onnxruntime.SessionOptions())
         try:
             self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own have no base but this

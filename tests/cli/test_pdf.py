@@ -7,7 +7,7 @@ import pymupdf
 import pytest
 
 from gravityocr_cli import errors
-from gravityocr_cli.pdf import MAX_PIXELS, LostPage, Sheet, Source, image_dpi
+from gravityocr_cli.pdf import MAX_PIXELS, LostPage, Sheet, Source, _layout_networks, image_dpi
 
 MakePdf = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_layout")
@@ -41,6 +41,13 @@ def test_the_layout_analysis_does_not_look_for_cells(make_pdf: MakePdf) -> None:
     groups = page.layout_information
     assert "table" in [group["class_name"] for group in groups]
     assert not any("table_grid" in group for group in groups)
+
+
+def test_threads_of_the_layout_analysis_sleep_while_they_wait() -> None:
+    networks = _layout_networks()
+    for session in (networks.session, networks.feature_extractor._session):
+        options = session.get_session_options()
+        assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
