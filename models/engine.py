@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -31,7 +31,7 @@ from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.rounds import Runner
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 from gravityocr_models.times import shown_on, told_by, told_positions
-from gravityocr_models.verdict import Verdict, judge, regions_of
+from gravityocr_models.verdict import CLEAR, Verdict, glimpse, judge, regions_of
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
 # Of one forward of the encoder: bounds its memory, and keeps what a CPU computes in its caches.
@@ -132,12 +132,13 @@ class Engine:
         """
         rounds = rounds or (Rounds.READING if self.reads_glyphs else Rounds.FUSED)
         foreign = self._foreign(crops) if layer is LayerUse.AUTO else set()
-        seen, verdicts = self._judged(crops, foreign) if layer is LayerUse.AUTO else ({}, {})
+        judged = self._judged(crops, foreign) if layer is LayerUse.AUTO else _Judged()
+        seen, verdicts = judged.prompts, judged.verdicts
         shares = {place: verdict.share for place, verdict in verdicts.items()}
         kept = foreign.union(place for place, each in verdicts.items() if each.holds(self.conventions.keep_above))
         ready = {place for place in seen if not self._needs_looks(crops[place])}
         left = [place for place in range(len(crops)) if place not in kept and place not in ready]
-        prompts = seen | dict(zip(left, self.prompts([crops[place] for place in left], layer), strict=True))
+        prompts = {**seen} | dict(zip(left, self.prompts([crops[place] for place in left], layer), strict=True))
         unread = by_length({place: prompt for place, prompt in prompts.items() if place not in kept})
         rules = self.rules(rounds, block)
         found = self._dealt(
@@ -147,29 +148,41 @@ class Engine:
         return [
             self._decoded(read[place], shares.get(place))
             if place in read
-            else self._kept(crop, shares.get(place), place in seen)
+            else self._kept(crop, shares.get(place), place in judged.read)
             for place, crop in enumerate(crops)
         ]
 
-    def _judged(self, crops: Sequence[Crop], foreign: set[int]) -> tuple[dict[int, Prompt], dict[int, Verdict]]:
-        """By place: prompts of those that were read to judge layers, and the verdict on the layer of their region."""
+    def _judged(self, crops: Sequence[Crop], foreign: set[int]) -> "_Judged":
+        """The verdicts on layers, each on that of its region. Of a line the beginning is read, then perhaps all."""
         prompts: dict[int, Prompt] = {}
+        seen: set[int] = set()
 
         def read(places: list[int]) -> dict[int, Verdict]:
-            seen = self.prompts([crops[place] for place in places], LayerUse.DRAFT, sure=False)
-            some = by_length(dict(zip(places, seen, strict=True)))
-            prompts.update(some)
-            signs = {place: self._formula_verdict(crops[place], prompt) for place, prompt in some.items()}
-            by_sign = {place: verdict for place, verdict in signs.items() if verdict}
-            by_token = [place for place in some if place not in by_sign]
-            agreed = self._dealt(
-                [some[place] for place in by_token], lambda some: agreements(self.checkpoint.model, some)
+            seen.update(places)
+            whole = {place: crops[place] for place in places}
+            begun = {place: glimpse(crop) for place, crop in whole.items()} if self.max_crop_lines == 1 else whole
+            found, verdicts = self._compared(begun)
+            cut = {place for place in places if begun[place] is not whole[place]}
+            found_whole, corrected = self._compared(
+                {place: whole[place] for place in cut if verdicts[place].share < CLEAR}
             )
-            counted = zip(by_token, agreed, strict=True)
-            return by_sign | {place: Verdict(count, len(some[place].layer)) for place, count in counted}
+            prompts.update({place: prompt for place, prompt in found.items() if place not in cut} | found_whole)
+            return verdicts | corrected
 
         drafted = [place for place, crop in enumerate(crops) if crop.draft and place not in foreign]
-        return prompts, judge(crops, drafted, self.conventions.keep_above, read)
+        verdicts = judge(crops, drafted, self.conventions.keep_above, read)
+        return _Judged(verdicts, prompts, frozenset(seen))
+
+    def _compared(self, crops: Mapping[int, Crop]) -> tuple[dict[int, Prompt], dict[int, Verdict]]:
+        """By place: prompts of the crops, and how far their own layers are what the model would write."""
+        prompts = self.prompts([*crops.values()], LayerUse.DRAFT, sure=False)
+        some = by_length(dict(zip(crops, prompts, strict=True)))
+        signs = {place: self._formula_verdict(crops[place], prompt) for place, prompt in some.items()}
+        by_sign = {place: verdict for place, verdict in signs.items() if verdict}
+        by_token = [place for place in some if place not in by_sign]
+        agreed = self._dealt([some[place] for place in by_token], lambda some: agreements(self.checkpoint.model, some))
+        counted = zip(by_token, agreed, strict=True)
+        return some, by_sign | {place: Verdict(count, len(some[place].layer)) for place, count in counted}
 
     def _formula_verdict(self, crop: Crop, prompt: Prompt) -> Verdict | None:
         """On the layer of a formula that the encoder reads: its signs are compared, not where it puts the braces."""
@@ -312,6 +325,15 @@ class Engine:
             agreement=agreement,
             truncated=not answer.ended,
         )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """By place: the verdict on the layer of a crop's region; the prompts of crops read whole for it; and all read."""
+
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
+    prompts: Mapping[int, Prompt] = field(default_factory=dict)
+    read: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def is_flat(ink: Ink, size: float) -> bool:
 
 
 def _distances(slots: Sequence[Slot], pieces: Sequence[Ink]) -> NDArray[np.float64]:
-    """The cost of each sign standing where each piece of ink is, [pieces, slots]; infinite where that is too far off."""
+    """The cost of each sign standing where each piece of ink is, [pieces, slots]; infinite where that is far off."""
     boxes = [ink.box for ink in pieces]
     x0, y0, x1, y1 = np.array([(box.x0, box.y0, box.x1, box.y1) for box in boxes]).reshape(-1, 4).T[:, :, None]
     x, y = (np.array([slot.x for slot in slots]), np.array([slot.y for slot in slots]))

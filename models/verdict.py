@@ -5,15 +5,20 @@ every region and a few of every font stand for a page. Where they don't clearly 
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gravityocr_models.records import Crop
+import numpy as np
+
+from gravityocr_models.records import Crop, Task
 
 DOUBT = 0.3
 CLEAR = 0.3  # share of some lines' tokens from which the others need no reading (benchmarks/layer_verdict.py)
 ENOUGH = 8  # tokens; fewer say nothing of others
 LINES = 3  # of a font that are read at least
 TELLING = 20  # characters of a line that says enough
+GLIMPSE = 28  # of a line of text that are read first
+BEYOND_PX = 24  # how much more is shown than these should take: letters are not equally wide
+INKED = 0.25  # of the darkest ink: what a column with ink has
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,22 @@ class Verdict:
         equally likely, DOUBT the odds that a sound-looking layer is true, told in tokens.
         """
         return self.agreed + DOUBT >= keep_above * self.tokens
+
+
+def glimpse(crop: Crop) -> Crop:
+    """The beginning of a line of text, where that is less of it and says enough; else the crop.
+
+    Where it ends is told by the ink: as large a share of the inked columns as of the characters.
+    """
+    draft = crop.draft or ""
+    end = draft.find(" ", GLIMPSE)
+    if crop.task is not Task.TEXT or not 0 < end <= 0.75 * len(draft) or "$" in draft or "\n" in draft:
+        return crop
+    dark = crop.pixels.min(axis=2)
+    contrast = np.abs(dark.astype(np.int16) - int(np.median(dark))).max(axis=0)
+    inked = np.cumsum(contrast > INKED * contrast.max())
+    columns = int(np.searchsorted(inked, inked[-1] * end / len(draft))) + BEYOND_PX
+    return replace(crop, pixels=crop.pixels[:, :columns], draft=draft[:end])
 
 
 def judge(

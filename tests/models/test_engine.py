@@ -102,6 +102,27 @@ def test_lines_that_agree_stand_for_the_others(engine: Engine, monkeypatch: pyte
     assert all(answer.kept_layer and answer.agreement == 1 for answer in answers)
 
 
+@pytest.mark.parametrize("agrees", [True, False])
+def test_of_a_line_the_rest_is_read_where_the_beginning_disagrees(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, agrees: bool
+) -> None:
+    """A beginning may be cut off wrongly; no layer is rejected for that."""
+    draft = "some words of a line that is long enough to be judged by its beginning"
+    crop = replace(crops(1, draft=draft)[0], pixels=np.tile(crops(1)[0].pixels, (1, 12, 1)))
+    whole = len(engine.checkpoint.tokenizer.encode(draft))
+    seen = list[int]()
+
+    def agreements(_: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
+        seen.extend(len(prompt.layer) for prompt in prompts)
+        return [len(prompt.layer) if agrees or len(prompt.layer) == whole else 0 for prompt in prompts]
+
+    monkeypatch.setattr("gravityocr_models.engine.agreements", agreements)
+    (answer,) = engine.read([crop])
+    assert (answer.kept_layer, answer.text, answer.forwards) == (True, draft, 1)
+    assert seen[0] < whole
+    assert seen[1:] == ([] if agrees else [whole])
+
+
 def test_a_formulas_layer_is_judged_by_its_signs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the encoder reads the formula; braces in other places are no lie."""
     monkeypatch.setattr(Engine, "_spelled", lambda *_: (r"\frac{abcd}{efgh}+i", []))

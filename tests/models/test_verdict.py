@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gravityocr_models.records import Crop
-from gravityocr_models.verdict import LINES, Verdict, judge
+from gravityocr_models.records import Crop, Task
+from gravityocr_models.verdict import BEYOND_PX, LINES, Verdict, glimpse, judge
 
 TOKENS = 10
 
@@ -22,6 +22,43 @@ def judged(crops: list[Crop], lies: set[int], keep_above: float = 0.08) -> tuple
         return {place: Verdict(0 if place in lies else TOKENS, TOKENS) for place in places}
 
     return judge(crops, range(len(crops)), keep_above, read), seen
+
+
+def inked(*words: tuple[int, int], width: int = 800, draft: str = "sixteen letters, " * 4 + "end") -> Crop:
+    """A line with ink in these columns of pixels."""
+    pixels = np.full((16, width, 3), 255, np.uint8)
+    for start, stop in words:
+        pixels[4:12, start:stop] = 0
+    return Crop(pixels, draft=draft, region=(1, 1))
+
+
+def test_of_a_long_line_the_beginning_is_looked_at() -> None:
+    crop = inked((0, 800))
+    begun = glimpse(crop)
+    assert begun.draft == "sixteen letters, sixteen letters,"
+    assert begun.pixels.shape[1] == pytest.approx(800 * len(begun.draft) / len(crop.draft or "") + BEYOND_PX, abs=2)
+    assert np.array_equal(begun.pixels, crop.pixels[:, : begun.pixels.shape[1]])
+
+
+def test_white_is_no_part_of_what_the_letters_take() -> None:
+    crop = inked((0, 100), (500, 800))
+    begun = glimpse(crop)
+    share = len(begun.draft or "") / len(crop.draft or "")
+    assert begun.pixels.shape[1] == pytest.approx(500 + 400 * share - 100 + BEYOND_PX, abs=2)
+
+
+@pytest.mark.parametrize(
+    "crop",
+    [
+        inked((0, 800), draft="a line of forty letters, or thereabouts."),
+        inked((0, 800), draft="where $x^2$ is the square of what x is, and $x^3$ its cube"),
+        inked((0, 800), draft="withoutanyblankinitforaverylongtimeandsowithoutaplacetobecutat"),
+        Crop(np.zeros((16, 800, 3), np.uint8), Task.FORMULA, draft="a + b " * 20),
+        Crop(np.zeros((16, 800, 3), np.uint8)),
+    ],
+)
+def test_what_is_short_or_has_no_place_to_be_cut_at_is_looked_at_whole(crop: Crop) -> None:
+    assert glimpse(crop) is crop
 
 
 @pytest.mark.parametrize(
