@@ -43,11 +43,12 @@ def test_the_layout_analysis_does_not_look_for_cells(make_pdf: MakePdf) -> None:
     assert not any("table_grid" in group for group in groups)
 
 
-def test_threads_of_the_layout_analysis_sleep_while_they_wait() -> None:
+def test_the_layout_analysis_keeps_its_memory_and_its_threads_sleep_while_they_wait() -> None:
     networks = _layout_networks()
     for session in (networks.session, networks.feature_extractor._session):
         options = session.get_session_options()
         assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+        assert options.enable_cpu_mem_arena
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
