@@ -35,21 +35,25 @@ Bounds = tuple[int, int, int, int]
 
 def ink_of(pixels: NDArray[np.uint8]) -> Mask:
     """uint8 [H, W, 3] -> bool [H, W]: what stands out from the most frequent grey, or from paper lit unevenly."""
-    grey = np.asarray((np.add(pixels[..., 0], pixels[..., 1], dtype=np.int16) + pixels[..., 2]) // 3, np.int16)
+    grey = ((np.add(pixels[..., 0], pixels[..., 1], dtype=np.uint16) + pixels[..., 2]) // 3).astype(np.uint8)
     ground = _ground(grey)
     light = _uneven_light(grey, ground)
-    return np.asarray(np.abs(grey - (ground if light is None else light)) > _CONTRAST)
+    if light is None:
+        return np.asarray((grey > ground + _CONTRAST) | (grey < ground - _CONTRAST))
+    return np.asarray(np.abs(grey - light) > _CONTRAST)
 
 
-def _ground(grey: NDArray[np.int16]) -> int:
+def _ground(grey: NDArray[np.uint8]) -> int:
     """The most frequent grey among the most frequent shades: grainy paper spreads over many, black ink has one."""
-    counts = np.bincount(grey.ravel(), minlength=256)
+    if not grey.size:
+        return 255
+    counts = np.array(Image.fromarray(grey).histogram())
     middle = int(np.convolve(counts, np.ones(2 * _SHADES + 1, np.int64), "same").argmax())
     low = max(0, middle - _SHADES)
-    return low + int(counts[low : middle + _SHADES + 1].argmax()) if grey.size else 255
+    return low + int(counts[low : middle + _SHADES + 1].argmax())
 
 
-def _uneven_light(grey: NDArray[np.int16], ground: int) -> NDArray[np.int16] | None:
+def _uneven_light(grey: NDArray[np.uint8], ground: int) -> NDArray[np.int16] | None:
     """How light the paper is, pixel by pixel; None where it is as light everywhere, or can't be told from the print.
 
     Under a lamp or along a fold one side of a scan is darker than letters are on the other. Paper is where the medians
