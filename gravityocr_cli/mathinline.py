@@ -10,26 +10,21 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
+from math import inf
 from typing import Any
 
 from gravityocr_cli.inlinemath import is_math
+from gravityocr_cli.mathlines import SMALL, is_maths, place_of, whole_lines
 from gravityocr_models.latex import FUNCTIONS
 from gravityocr_models.mathlayout import inline_latex
 from gravityocr_models.signs import UNSOUND, Box, Sign, hull_of
 
-MATH_FONT = re.compile(
-    r"cmmi|cmmib|cmsy|cmbsy|cmex|msam|msbm|eu[fs][mb]\d|lmmath|newtxm|newpxm|txmi|txsy|txex|rsfs|mtmi|mtsy|"
-    r"math(?:italic|symbol|extension|design)",
-    re.IGNORECASE,
-)
 _ACCENTS = frozenset("˜ˆ¯˙¨ˇ\u0303\u0302\u0304\u0307\u0308\u030c\u20d7")
 _BRIDGES = frozenset("()[]{}+=<>/|!:;,.0123456789−±×·′∞∈") | _ACCENTS
 _OPERATORS = frozenset("+=<>−±×·∈/:,;")
 _SLANT = 0.27  # of the size: less white before a bracket is the letter's slant
 _WHITE = 0.15  # of the size: as much beside maths is a blank, which MuPDF sees between letters alone
-_SMALL = 0.8  # of a line's size: what stands beside it and is smaller is its scripts
 _MOST_SCRIPTS = 12  # glyphs of a line that is nothing but scripts
 _GROWN = frozenset("√∑∏∫()[]{}|‖⟨⟩")
 _MARKS = frozenset("•∙·∗*†‡§¶‖|⋆◦∘⟨⟩{}()[]")  # that fonts of maths lend to text
@@ -66,13 +61,13 @@ def maths_in_lines(raw: dict[str, Any]) -> list[Box]:
         Box(*line["bbox"])
         for block in raw["blocks"]
         for line in block.get("lines", ())
-        if any(_is_math(span) for span in line["spans"])
+        if any(is_maths(span) for span in line["spans"])
     ]
 
 
 def with_maths(raw: dict[str, Any], signs: Sequence[Sign], bars: Sequence[Box], but: Sequence[Box]) -> dict[str, Any]:
     """The page with maths in its lines as LaTeX between dollars, outside the boxes `but`."""
-    found = _with_scripts([block.get("lines") for block in raw["blocks"]])
+    found = _with_scripts(whole_lines([block.get("lines") for block in raw["blocks"]], signs))
     rows = _Rows(signs, [line for lines in found for line in lines or ()])
 
     def of_line(line: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +87,7 @@ def _with_scripts(blocks: Sequence[list[dict[str, Any]] | None]) -> list[list[di
     It does so where a letter has scripts on both sides, and with small fractions.
     """
     every = [line for lines in blocks for line in lines or ()]
-    possible = [line for line in every if any(_is_math(span) for span in line["spans"])]
+    possible = [line for line in every if any(is_maths(span) for span in line["spans"])]
     hosts: dict[int, list[dict[str, Any]]] = {}
     gone: set[int] = set()
     for line in every:
@@ -125,18 +120,9 @@ def _host(line: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, A
             continue
         larger = max(span["size"] for span in other["spans"])
         within = left <= x0 and x1 <= right + larger and top - 0.3 * larger < (y0 + y1) / 2 < bottom + 0.3 * larger
-        if other is not line and size < _SMALL * larger and within:
+        if other is not line and size < SMALL * larger and within:
             return other
     return None
-
-
-def _is_math(span: dict[str, Any]) -> bool:
-    return _is_math_font(span["font"])
-
-
-@lru_cache(1024)
-def _is_math_font(font: str) -> bool:
-    return MATH_FONT.search(font) is not None
 
 
 def _merged(line: dict[str, Any], scripts: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -163,7 +149,7 @@ class _Rows:
         for sign in signs:
             self._rows.setdefault(int((sign.box.y0 + sign.box.y1) / 2), []).append(sign)
         self._owner = {
-            _place(char["origin"]): id(line) for line in lines for span in line["spans"] for char in span["chars"]
+            place_of(char["origin"]): id(line) for line in lines for span in line["spans"] for char in span["chars"]
         }
 
     def of(self, line: dict[str, Any], box: Box) -> list[Sign]:
@@ -173,16 +159,12 @@ class _Rows:
 
     def _is_of(self, line: dict[str, Any], sign: Sign) -> bool:
         """MuPDF moves accents; what it has moved is known by its height."""
-        owner = self._owner.get(_place(sign.origin))
+        owner = self._owner.get(place_of(sign.origin))
         return owner == id(line) if owner is not None else _is_on(line, sign)
 
 
-def _place(origin: Sequence[float]) -> tuple[float, float]:
-    return round(origin[0], 1), round(origin[1], 1)
-
-
 def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[str, Any]:
-    if not any(_is_math(span) for span in line["spans"]):
+    if not any(is_maths(span) for span in line["spans"]):
         return line
     glyphs = list(_glyphs(line))
     spans: list[dict[str, Any]] = list(line["spans"])
@@ -197,28 +179,29 @@ def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[
         ink = hull_of(sign.box for sign in signs)
         before, after = glyphs[start - 1] if start else None, glyphs[end] if end < len(glyphs) else None
         left = " " * bool(before and ink.x0 - before.box[2] > _WHITE * size and not stretch[0].spaced)
-        right = " " * bool(after and after.box[0] - ink.x1 > _WHITE * size and not after.spaced)
+        apart = after and after.box[0] - ink.x1 > _WHITE * size and after.text not in ",."
+        right = " " * bool(apart and after and not after.spaced)
         spans = _replaced(spans, stretch, f"{left}${_spaced(latex)}${right}", line)
     return {**line, "spans": spans}
 
 
 def _glyphs(line: dict[str, Any]) -> Iterator[_Glyph]:
-    spaced, size = False, _size(line)
+    spaced, size, right = False, _size(line), -inf
     before: _Glyph | None = None
     for number, span in enumerate(line["spans"]):
-        math = _is_math(span)
+        math = is_maths(span)
         bold = bool(span["flags"] & 16)
         for place, char in enumerate(span["chars"]):
             if char["c"].isspace():
                 spaced = True
                 continue
             text, box = unicodedata.normalize("NFC", char["c"]), tuple(char["bbox"])
-            wide = before is not None and box[0] - before.box[2] > _SLANT * size
+            wide = before is not None and box[0] - right > _SLANT * size
             slanted = before is not None and before.math and text in _OPENING
             blank = wide or (spaced and not slanted)
-            before = _Glyph(text, math, bold, span["size"] < _SMALL * size, spaced, blank, box, (number, place))
+            before = _Glyph(text, math, bold, span["size"] < SMALL * size, spaced, blank, box, (number, place))
             yield before
-            spaced = False
+            spaced, right = False, max(right, box[2])  # of a lower and an upper script the wider one counts
 
 
 def _stretches(glyphs: Sequence[_Glyph]) -> Iterator[tuple[int, int]]:
@@ -325,7 +308,7 @@ def _is_on(line: dict[str, Any], sign: Sign) -> bool:
     size = _size(line)
     down = (sign.origin[1] - _baseline(line, size)) / size
     grown = sign.text in _GROWN
-    return grown or (abs(down) < 0.3 if sign.size > _SMALL * size else -0.75 < down < 0.4)
+    return grown or (abs(down) < 0.3 if sign.size > SMALL * size else -0.75 < down < 0.4)
 
 
 def _baseline(line: dict[str, Any], size: float) -> float:
@@ -349,7 +332,10 @@ def _replaced(
     """The line's spans with one character of LaTeX instead of a stretch."""
     (first, start), (last, end) = stretch[0].at, stretch[-1].at
     size = _size(line)
-    usual, baseline = next(span for span in line["spans"] if span["size"] == size), _baseline(line, size)
+    usual = max(
+        (s for s in line["spans"] if s["size"] == size), key=lambda span: float(span["bbox"][3] - span["bbox"][1])
+    )
+    baseline = _baseline(line, size)
     x0, x1 = min(glyph.box[0] for glyph in stretch), max(glyph.box[2] for glyph in stretch)
     box = (x0, usual["bbox"][1], x1, usual["bbox"][3])
     char = {**spans[first]["chars"][start], "c": latex, "bbox": box, "origin": (x0, baseline)}

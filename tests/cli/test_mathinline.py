@@ -11,7 +11,7 @@ from gravityocr_models.signs import Box, Sign
 
 Raw = dict[str, Any]
 LINE = 100.0  # the baseline
-FONTS = {"t": "CMR10", "i": "CMMI10", "s": "CMSY10", "b": "CMBX10", "c": "CMTT10", "w": "SymbolMT"}
+FONTS = {"t": "CMR10", "i": "CMMI10", "s": "CMSY10", "x": "CMEX10", "b": "CMBX10", "c": "CMTT10", "w": "SymbolMT"}
 
 
 class Setter:
@@ -36,6 +36,17 @@ class Setter:
         span = {"font": FONTS[font], "size": size, "flags": flags, "origin": (box[0], y), "bbox": box, "chars": chars}
         self.spans.append(span)
         self.x = x if at is None else self.x
+        return self
+
+    def put_large(self, text: str) -> "Setter":
+        """A sign of the font of large signs: it hangs from its origin, and claims the height of the largest."""
+        y = LINE - 10.0
+        box = (self.x, y - 15, self.x + 5, y + 30)
+        char = {"c": text, "origin": (self.x, y), "bbox": box}
+        self.signs.append(sign_of(text, "", FONTS["x"], 0, 10, Box(self.x, y, self.x + 4, y + 15), (self.x, y)))
+        span = {"font": FONTS["x"], "size": 10, "flags": 0, "origin": (self.x, y), "bbox": box, "chars": [char]}
+        self.spans.append(span)
+        self.x += 5
         return self
 
     def end(self) -> "Setter":
@@ -79,6 +90,43 @@ def test_scripts_and_alphabets() -> None:
     assert line.put("A", "s").end().read() == [r"on $\mathbf{R}^{n} \rightarrow \mathcal{A}$"]
     line = Setter().put("for ", "t").put("N", "i").put("max", "t", 7, -2).put(" of", "t").end()
     assert line.read() == [r"for $N_{\max}$ of"]
+
+
+def test_a_line_that_mupdf_ends_at_large_brackets_is_one() -> None:
+    line = Setter().put("when ", "t").put("f", "i").end().put_large("(").end()
+    line.put("x", "i").put("+1", "t").end().put_large(")").end().put(" ", "t").put("<", "i").put(" 0 holds", "t").end()
+    (text,) = line.read()
+    assert text == r"when $f\left(x+1\right) < 0$ holds"
+
+
+def test_a_line_of_large_signs_is_as_high_as_its_ink() -> None:
+    line = Setter().put("when ", "t").put("f", "i").end().put_large("(").end().put("x", "i").end().put_large(")").end()
+    (block,) = with_maths(line.raw(), line.signs, (), ())["blocks"]
+    (whole,) = block["lines"]
+    assert (whole["bbox"][1], whole["bbox"][3]) == (LINE - 10, LINE + 5)
+
+
+def test_a_line_that_mupdf_ends_between_scripts_is_one() -> None:
+    line = Setter().put("at ", "t").put("L", "i")
+    x = line.x
+    line.put("max", "t", 7, 4).end().put("c", "i", 7, -2.5, at=x).put(". The ", "t").end()
+    assert line.read() == [r"at $L_{c}^{\max}$. The "]
+
+
+def test_the_wider_of_two_scripts_tells_where_the_next_glyph_stands() -> None:
+    line = Setter().put("at ", "t").put("L", "i")
+    x = line.x
+    line.put("m", "t", 7, 4).put("i", "i", 7, -2.5, at=x + 0.1).put("ax", "t", 7, 4).put(" of", "t").end()
+    narrow = line.lines[0]["spans"][3]["chars"][0]
+    narrow["bbox"] = (x, narrow["bbox"][1], x + 0.5, narrow["bbox"][3])
+    assert line.read() == [r"at $L_{i}^{\max}$ of"]
+
+
+def test_columns_and_rows_stay_apart() -> None:
+    line = Setter().put("one ", "t").put("x", "i").end()
+    line.x += 12
+    line.put("y", "i").put(" two", "t").end()
+    assert line.read() == ["one $x$", "$y$ two"]
 
 
 def test_scripts_on_both_sides_are_lines_of_their_own() -> None:
