@@ -86,7 +86,7 @@ def convert(
         prepared = _within(until, numbers, source.prepared(numbers, plan_of(engine.dpi, limits_of(engine), settings)))
 
         def pages() -> Iterator[tuple[int, Sequence[Block]]]:
-            read = read_pages(prepared, engine, settings, product)
+            read = read_pages(prepared, lambda: source.ready, engine, settings, product)
             for report, blocks in without_running_heads(read, settings.headers_footers):
                 reports.append(report)
                 sizes[report.page] = report.size_pt
@@ -145,14 +145,18 @@ def load_reader(settings: Settings) -> Reader:
 
 
 def read_pages(
-    pages: Iterable[Prepared], reader: Reader, settings: Settings, product: Product
+    pages: Iterable[Prepared], ready: Callable[[], bool], reader: Reader, settings: Settings, product: Product
 ) -> Iterator[tuple[PageReport, list[Block]]]:
-    """Pages in the order they come, each with its blocks; up to a window of pages is held."""
+    """Pages in the order they come, each with its blocks; up to a window of pages is held.
+
+    ready: whether the next page is there. Until it is, those held are read: the more a reader lags behind, the larger
+    its windows.
+    """
     window: list[Prepared] = []
     for page in pages:
         window.append(page)
         crops = sum(len(part.crops) for page in window for part in page.parts)
-        if crops >= WINDOW_CROPS or len(window) >= WINDOW_PAGES:
+        if crops >= WINDOW_CROPS or len(window) >= WINDOW_PAGES or not ready():
             yield from _read(window, reader, settings, product)
             window = []
     yield from _read(window, reader, settings, product)

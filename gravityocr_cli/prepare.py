@@ -38,6 +38,10 @@ class LocalPages:
     def __exit__(self, *fault: object) -> None:
         self._source.close()
 
+    @property
+    def ready(self) -> bool:
+        return True
+
     def prepared(self, numbers: Sequence[int], plan: Plan) -> Iterator[Prepared]:
         return (prepare(sheet, plan) for sheet in self._source.sheets(numbers, plan.dpi))
 

@@ -83,6 +83,10 @@ class Pages(Protocol):
     def prepared(self, numbers: Sequence[int], plan: Plan) -> Iterator[Prepared]:
         """The pages with these numbers (from 1), in this order; one that cannot be prepared is lost, not an error."""
 
+    @property
+    def ready(self) -> bool:
+        """Whether the next of the prepared pages is at hand, or nobody works on it meanwhile."""
+
     def __enter__(self) -> "Pages": ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

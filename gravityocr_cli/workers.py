@@ -195,6 +195,11 @@ class RemotePages:
             self._ask_ahead(left, plan)
             yield page
 
+    @property
+    def ready(self) -> bool:
+        """See `prepare.Pages`."""
+        return not self._pending or self._pending[0][1].done()
+
     def _ask_ahead(self, left: Iterator[int], plan: Plan) -> None:
         while len(self._pending) < self._pool.jobs + AHEAD and (number := next(left, None)) is not None:
             request = replace(self._request, page=number, plan=plan)

@@ -12,6 +12,7 @@ from gravityocr_cli import errors, pipeline
 from gravityocr_cli.document import Kind, Line, Region, Span
 from gravityocr_cli.output import FileProduct, TextProduct
 from gravityocr_cli.pipeline import _finish, convert
+from gravityocr_cli.prepare import LocalPages
 from gravityocr_cli.prepared import Part
 from gravityocr_cli.report import Method, PageReport
 from gravityocr_cli.settings import Decode, PageRanges, Settings, TextLayer
@@ -59,6 +60,22 @@ def test_the_window_is_bounded_in_pages_and_in_crops(
     engine.batches.clear()
     run(path, engine)
     assert engine.batches == [5, 2]
+
+
+def test_pages_are_read_while_the_next_one_is_prepared(make_pdf: MakePdf, engine: Any) -> None:
+    class Slow(LocalPages):
+        """Has pages at hand in pairs."""
+
+        asked = 0
+
+        @property
+        def ready(self) -> bool:
+            self.asked += 1
+            return self.asked % 2 == 1
+
+    path = make_pdf(*(page(f"Page {i}.") for i in range(5)))
+    convert(path, TextProduct(), lambda: engine, Settings(), opened=Slow(path, Settings()))
+    assert engine.batches == [2, 2, 1]
 
 
 def test_only_the_pages_asked_for(make_pdf: MakePdf, engine: Any) -> None:

@@ -103,6 +103,15 @@ def test_a_worker_killed_from_outside_costs_the_page_it_had(make_pdf: MakePdf, p
         assert not next(found).lost
 
 
+def test_a_page_is_ready_once_it_is_prepared(make_pdf: MakePdf, pool: Pool) -> None:
+    with pool.open(make_pdf(*saying("One.", "HANG")), Settings(page_timeout=2), plan=PLAN) as pages:
+        found = pages.prepared((1, 2), PLAN)
+        assert not next(found).lost
+        assert not pages.ready
+        assert next(found).lost
+        assert pages.ready
+
+
 def test_the_documents_limit_ends_a_page_too(make_pdf: MakePdf, pool: Pool) -> None:
     path = make_pdf(*saying("One.", "HANG"))
     with pool.open(path, Settings(page_timeout=60, timeout=2)) as pages:
