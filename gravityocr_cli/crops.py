@@ -58,7 +58,7 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
     scale = page.dpi / 72
     strips = _strips_by_rows(region.lines, ink, scale, top, limits) if region.lines else _strips_by_ink(ink, limits)
     crops = []
-    for strip in strips:
+    for strip in (part for each in strips for part in _readable(each, ink, limits)):
         rows = slice(strip.start, strip.end)
         if not _is_blank(pixels[rows]):
             shown = _fitted(_trimmed(pixels[rows], ink[rows]), limits)
@@ -165,6 +165,13 @@ def _strips_by_rows(lines: Sequence[Line], ink: Ink, scale: float, top: int, lim
         _Strip(start, end, tuple(line for group in groups[i:j] for line in group))
         for start, end, i, j in zip(cuts, cuts[1:], starts, starts[1:], strict=False)
     ]
+
+
+def _readable(strip: _Strip, ink: Ink, limits: Limits) -> list[_Strip]:
+    """The strip; its lines as the ink shows them where it must be read, and is more than a reader of lines takes."""
+    if limits.max_lines > 1 or strip.end - strip.start <= LARGE_PX or draft_of(strip.lines) is not None:
+        return [strip]
+    return [_Strip(strip.start + start, strip.start + end) for start, end in lines_in(ink[strip.start : strip.end])]
 
 
 def _groups(rows: list[list[Line]]) -> list[list[Line]]:

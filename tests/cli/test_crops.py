@@ -77,6 +77,15 @@ def test_an_unsound_line_is_read_alone() -> None:
     ]
 
 
+def test_unsound_lines_that_reach_into_each_other_are_read_one_by_one() -> None:
+    """Made one crop they would be shrunk to the height of a line, and read as anything."""
+    page, region = page_with(4)
+    high = Line(Box(50, 52, 60, 102), f"a large sign {UNSOUND}", 10)
+    crops = crops_of(page, replace(region, lines=(*region.lines, high)), replace(LIMITS, max_lines=1), True)
+    assert [crop.draft for crop in crops] == ["line 0 of the text", "line 1 of the text", None, None]
+    assert sum(int((crop.pixels < 128).sum()) for crop in crops) == (page.pixels < 128).sum()
+
+
 def test_the_token_cap_makes_more_strips() -> None:
     page, region = page_with(6)
     crops = crops_of(page, region, Limits(16, 160, 6), True)
