@@ -37,6 +37,9 @@ class _Base:
 def row_latex(atoms: Sequence[Atom], blanks: bool = False) -> str:
     """LaTeX of the atoms of one line. blanks: where white is seen around a relation; LaTeX itself needs none."""
     plain = [atom for atom in atoms if atom.kind in (Kind.SIGN, Kind.WORD)] or atoms
+    operators = [atom for atom in atoms if atom.kind is Kind.OPERATOR]
+    if operators and all(_is_limit(atom, operators) for atom in plain):
+        plain = operators
     size = size_of(plain)
     level = _level(full_sized(plain, size))
     sides = {atom: _side(atom, level, size) for atom in atoms}
@@ -50,6 +53,12 @@ def row_latex(atoms: Sequence[Atom], blanks: bool = False) -> str:
         if side:
             _add_script(bases[-1], atom, side, size)
     return with_dots(_run_in(_parts(bases, size, blanks)))
+
+
+def _is_limit(atom: Atom, operators: Sequence[Atom]) -> bool:
+    """Whether an atom is smaller than the operators and stands on no line of theirs."""
+    small = not full_sized([atom], size_of(operators))
+    return small and all(abs(line_of(each) - atom.baseline) > _RAISED * each.size for each in operators)
 
 
 def _level(atoms: Sequence[Atom]) -> float:

@@ -133,7 +133,7 @@ class Reading:
         for token in candidates:
             place = self._after(place, token)
             hints.append(self._next(place))
-        return hints + self._from(place)[1 : 1 + masks]
+        return hints + (self._from(place)[1 : 1 + masks] if masks else [])
 
     def _reached(self, committed: Sequence[int]) -> Place:
         if len(committed) < self._known:  # another answer begins

@@ -121,6 +121,12 @@ def test_limits_of_neighbouring_operators() -> None:
     assert latex(sums, limits, row("R", 32)) == r"\sum_{x=1}^{N}\sum_{a=1}^{2}R"
 
 
+def test_limits_beside_an_operator_that_stands_alone() -> None:
+    """Their size is not the line's, though no letter says so."""
+    beside = [tall("⋃", 0, 90, 104), *row("m", 7, 93, 7), *row("j=1", 7, 103, 7)]
+    assert latex(beside) == r"\bigcup_{j=1}^{m}"
+
+
 def test_limits_of_a_word() -> None:
     word = row("lim", 0, alphabet=r"\mathrm")
     assert latex(word, row("n→0", 1.5, 108, 7), row("x", 22)) == r"\lim_{n\rightarrow0}x"
