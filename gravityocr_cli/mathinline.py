@@ -21,13 +21,16 @@ from gravityocr_models.mathlayout import inline_latex
 from gravityocr_models.signs import UNSOUND, Box, Sign, hull_of
 
 _ACCENTS = frozenset("˜ˆ¯˙¨ˇ\u0303\u0302\u0304\u0307\u0308\u030c\u20d7")
-_BRIDGES = frozenset("()[]{}+=<>/|!:;,.0123456789−±×·′∞∈") | _ACCENTS
+_BRIDGES = frozenset("()[]{}+=<>/|!:;,.0123456789−±×·′∞∈∆") | _ACCENTS
 _OPERATORS = frozenset("+=<>−±×·∈/:,;")
 _SLANT = 0.27  # of the size: less white before a bracket is the letter's slant
 _WHITE = 0.15  # of the size: as much beside maths is a blank, which MuPDF sees between letters alone
 _MOST_SCRIPTS = 12  # glyphs of a line that is nothing but scripts
+_OPERATOR = 7  # letters of an upright name that stands right before maths
+_THIN = 0.25  # of the size: less white between two signs of maths is no blank
+_LOWERED = 0.15, 0.7  # of the size: off the baseline what is as large as the line is its scripts
 _GROWN = frozenset("√∑∏∫()[]{}|‖⟨⟩")
-_MARKS = frozenset("•∙·∗*†‡§¶‖|⋆◦∘⟨⟩{}()[]")  # that fonts of maths lend to text
+_MARKS = frozenset("•∙·∗*†‡§¶‖∥|⋆◦∘⟨⟩{}()[]")  # that fonts of maths lend to text
 _OPENING, _CLOSING = "([", ")]"
 _TURNED = dict(zip(_OPENING + _CLOSING, _CLOSING + _OPENING, strict=True))
 _ENDS = ".,;:"
@@ -48,6 +51,7 @@ class _Glyph:
     spaced: bool
     blank: bool
     box: tuple[float, float, float, float]
+    origin: tuple[float, float]
     at: tuple[int, int]
 
     @property
@@ -57,11 +61,9 @@ class _Glyph:
 
 def maths_in_lines(raw: dict[str, Any]) -> list[Box]:
     """The boxes of lines with a span in a font of maths."""
+    blocks = _with_scripts(whole_lines([block.get("lines") for block in raw["blocks"]], ()))
     return [
-        Box(*line["bbox"])
-        for block in raw["blocks"]
-        for line in block.get("lines", ())
-        if any(is_maths(span) for span in line["spans"])
+        Box(*line["bbox"]) for lines in blocks for line in lines or () if any(is_maths(span) for span in line["spans"])
     ]
 
 
@@ -111,18 +113,19 @@ def _is_script(line: dict[str, Any]) -> bool:
 
 
 def _host(line: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The line, of those with maths, that a small one stands within."""
+    """The line, of those with maths, that a small one stands within; of several the one whose middle is nearest."""
     x0, y0, x1, y1 = line["bbox"]
-    size = max(span["size"] for span in line["spans"])
+    size, middle = max(span["size"] for span in line["spans"]), (y0 + y1) / 2
+    hosts: list[tuple[float, int, dict[str, Any]]] = []
     for other in others:
         left, top, right, bottom = other["bbox"]
-        if x0 < left or not 2 * top - bottom < (y0 + y1) / 2 < 2 * bottom - top:  # most are far away
+        if x0 < left or not 2 * top - bottom < middle < 2 * bottom - top:  # most are far away
             continue
         larger = max(span["size"] for span in other["spans"])
-        within = left <= x0 and x1 <= right + larger and top - 0.3 * larger < (y0 + y1) / 2 < bottom + 0.3 * larger
+        within = left <= x0 and x1 <= right + larger and top - 0.3 * larger < middle < bottom + 0.3 * larger
         if other is not line and size < SMALL * larger and within:
-            return other
-    return None
+            hosts.append((abs(middle - (top + bottom) / 2), len(hosts), other))
+    return min(hosts)[2] if hosts else None
 
 
 def _merged(line: dict[str, Any], scripts: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -172,13 +175,15 @@ def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[
     for start, end in reversed(list(_stretches(glyphs))):
         stretch = glyphs[start:end]
         box = _reach(stretch, glyphs[end:], line)
-        signs = rows.of(line, box)
+        others = {place_of(glyph.origin) for glyph in (*glyphs[:start], *glyphs[end:])}
+        signs = [sign for sign in rows.of(line, box) if place_of(sign.origin) not in others]
         latex = inline_latex(signs, [bar for bar in bars if box.holds(bar)])
         if not latex:
             continue
         ink = hull_of(sign.box for sign in signs)
         before, after = glyphs[start - 1] if start else None, glyphs[end] if end < len(glyphs) else None
-        left = " " * bool(before and ink.x0 - before.box[2] > _WHITE * size and not stretch[0].spaced)
+        glued = before and (ink.x0 - before.box[2] > _WHITE * size or before.text.isalnum())  # which no dollar may be
+        left = " " * bool(glued and not stretch[0].spaced)
         apart = after and after.box[0] - ink.x1 > _WHITE * size and after.text not in ",."
         right = " " * bool(apart and after and not after.spaced)
         spans = _replaced(spans, stretch, f"{left}${_spaced(latex)}${right}", line)
@@ -187,6 +192,7 @@ def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[
 
 def _glyphs(line: dict[str, Any]) -> Iterator[_Glyph]:
     spaced, size, right = False, _size(line), -inf
+    baseline = _baseline(line, size)
     before: _Glyph | None = None
     for number, span in enumerate(line["spans"]):
         math = is_maths(span)
@@ -196,12 +202,22 @@ def _glyphs(line: dict[str, Any]) -> Iterator[_Glyph]:
                 spaced = True
                 continue
             text, box = unicodedata.normalize("NFC", char["c"]), tuple(char["bbox"])
-            wide = before is not None and box[0] - right > _SLANT * size
-            slanted = before is not None and before.math and text in _OPENING
-            blank = wide or (spaced and not slanted)
-            before = _Glyph(text, math, bold, span["size"] < SMALL * size, spaced, blank, box, (number, place))
+            off = abs(char["origin"][1] - baseline) / size
+            off_line = not math and _LOWERED[0] < off < _LOWERED[1] and text not in _ACCENTS
+            small = span["size"] < SMALL * size or off_line
+            white = (box[0] - right) / size
+            pardoned = before is not None and _is_no_blank(before, text, math, small, white)
+            blank = (before is not None and white > _SLANT) or (spaced and not pardoned)
+            before = _Glyph(text, math, bold, small, spaced, blank, box, char["origin"], (number, place))
             yield before
             spaced, right = False, max(right, box[2])  # of a lower and an upper script the wider one counts
+
+
+def _is_no_blank(before: _Glyph, text: str, math: bool, small: bool, white: float) -> bool:
+    """Whether what MuPDF takes for a blank is a letter's slant or thin white within maths."""
+    if not (before.math or before.small):
+        return False
+    return small or text in _ACCENTS or (before.math and text in _OPENING) or (math and white < _THIN)
 
 
 def _stretches(glyphs: Sequence[_Glyph]) -> Iterator[tuple[int, int]]:
@@ -242,19 +258,32 @@ def _belongs(glyphs: Sequence[_Glyph], at: int) -> bool:
     if not glyph.text.isalpha():
         return False
     start, end = at, at + 1
-    while start > 0 and not glyphs[start].blank and _is_text_letter(glyphs[start - 1]):
+    while start > 0 and not glyphs[start].blank and _are_of_a_word(glyphs[start - 1], glyph):
         start -= 1
-    while end < len(glyphs) and not glyphs[end].blank and _is_text_letter(glyphs[end]):
+    while end < len(glyphs) and not glyphs[end].blank and _are_of_a_word(glyphs[end], glyph):
         end += 1
     word = "".join(each.text for each in glyphs[start:end])
     greek = "\u0370" <= glyph.text <= "\u03ff"
     if word in FUNCTIONS or (glyph.small and start > 0 and not glyphs[start].blank):  # `N_max`
         return True
+    if len(word) <= _OPERATOR and _touches_maths(glyphs, start, end):
+        return True
     return len(word) == 1 and (greek or glyph.bold or not glyph.blank)
 
 
-def _is_text_letter(glyph: _Glyph) -> bool:
-    return not glyph.math and glyph.text.isalpha()
+def _touches_maths(glyphs: Sequence[_Glyph], start: int, end: int) -> bool:
+    """Whether a word stands right before maths that is no script of its own, or right behind an operator."""
+    before = glyphs[start - 1] if start > 0 and not glyphs[start].blank else None
+    after = glyphs[end] if end < len(glyphs) and not glyphs[end].blank else None
+    if before is not None and before.math and before.is_operator:
+        return True
+    if after is None or after.small or after.text in _ACCENTS:  # those MuPDF moves before a blank
+        return False
+    return after.math or after.text == "("  # `dx`, `supp(f)`
+
+
+def _are_of_a_word(glyph: _Glyph, other: _Glyph) -> bool:
+    return not glyph.math and glyph.text.isalpha() and glyph.small == other.small
 
 
 def _depth(glyphs: Sequence[_Glyph], at: int) -> int:

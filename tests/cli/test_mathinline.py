@@ -99,6 +99,13 @@ def test_a_line_that_mupdf_ends_at_large_brackets_is_one() -> None:
     assert text == r"when $f\left(x+1\right) < 0$ holds"
 
 
+def test_the_place_of_maths_is_all_of_its_line() -> None:
+    """What is painted elsewhere is not looked for, and would be missing from the formula."""
+    line = Setter().put("rates ", "t").put_large("(").put("x", "i").put_large(")").end().put("QL", "t", 7, -2.5).end()
+    (box,) = maths_in_lines(line.raw())
+    assert box.x1 == line.x
+
+
 def test_a_line_of_large_signs_is_as_high_as_its_ink() -> None:
     line = Setter().put("when ", "t").put("f", "i").end().put_large("(").end().put("x", "i").end().put_large(")").end()
     (block,) = with_maths(line.raw(), line.signs, (), ())["blocks"]
@@ -120,6 +127,54 @@ def test_the_wider_of_two_scripts_tells_where_the_next_glyph_stands() -> None:
     narrow = line.lines[0]["spans"][3]["chars"][0]
     narrow["bbox"] = (x, narrow["bbox"][1], x + 0.5, narrow["bbox"][3])
     assert line.read() == [r"at $L_{i}^{\max}$ of"]
+
+
+def test_a_letters_slant_before_its_script_is_no_blank() -> None:
+    line = Setter().put("value ", "t").put("V", "i")
+    line.x += 1.4
+    assert line.put(" ", "t", 1).put("π", "i", 7, 4).put("(", "t").put("s", "i").put(") of", "t").end().read() == [
+        r"value $V^{\pi}(s)$ of"
+    ]
+
+
+def test_an_upright_name_that_stands_before_maths_belongs_to_it() -> None:
+    line = Setter().put("with supp(", "t").put("f", "i").put(") in ", "t").put("x", "i").end()
+    assert line.read() == [r"with $\mathrm{supp}(f)$ in $x$"]
+    line = Setter().put("as ∆", "t").put("x", "i").put(" and d", "t").put("t", "i").put(" go", "t").end()
+    assert line.read() == [r"as $\Delta x$ and $\mathrm{d}t$ go"]
+
+
+def test_lowered_text_of_full_size_is_a_script() -> None:
+    line = Setter().put("for ", "t").put("T", "i").put("eff", "t", 10, -3).put(" = 5", "t").end()
+    assert line.read() == [r"for $T_{\mathrm{eff}} = 5$"]
+
+
+def test_thin_white_within_maths_is_no_blank() -> None:
+    line = Setter().put("that ", "t").put("q", "i")
+    line.x += 1.7
+    assert line.put(" ", "t", 0.5).put("v", "i").put(" is", "t").end().read() == ["that $q v$ is"]
+
+
+def test_no_dollar_stands_right_behind_a_letter() -> None:
+    """It would be taken for money's."""
+    line = Setter().put("parameter", "t").put("×", "s").put("Reynolds number", "t").end()
+    assert line.read() == [r"parameter $\times$Reynolds number"]
+
+
+def test_a_script_goes_with_the_nearest_of_the_lines_that_it_may_be_of() -> None:
+    line = Setter().put("one ", "t").put("x", "i").put(" of the words", "t").end()
+    second = Setter()
+    second.put("two ", "t").put("y", "i")
+    for span in second.spans:
+        for char in span["chars"]:
+            char["origin"] = (char["origin"][0], char["origin"][1] + 10)
+            char["bbox"] = (char["bbox"][0], char["bbox"][1] + 10, char["bbox"][2], char["bbox"][3] + 10)
+        span["bbox"] = (span["bbox"][0], span["bbox"][1] + 10, span["bbox"][2], span["bbox"][3] + 10)
+    x = second.x
+    second.end()
+    line.lines += second.lines
+    line.put("i", "i", 5, -10, at=x - 0.2).end()
+    assert line.read()[0] == "one $x$ of the words"
 
 
 def test_columns_and_rows_stay_apart() -> None:
