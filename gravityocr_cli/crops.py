@@ -8,7 +8,7 @@ invents something.
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -21,9 +21,10 @@ from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.textlayer import CONTRAST, contrast_of, draft_of, font_of, rows_of
 from gravityocr_models.mathlayout import MOST_SIGNS, latex_of
 from gravityocr_models.records import Crop, Task
-from gravityocr_models.signs import Box
+from gravityocr_models.signs import UNSOUND, Box
 
 LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
+SOUND = 0.8  # share of a table's letters
 MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge
 Ink = NDArray[np.bool_]
 _TASKS = {Kind.TABLE: Task.TABLE, Kind.FORMULA: Task.FORMULA}
@@ -86,13 +87,17 @@ def _formula_in(page: Page, region: Region) -> str:
 
 
 def is_read_as_rows(region: Region, trust_layer: bool) -> bool:
-    """Whether the region is a table with a sound layer that may be kept."""
-    return region.kind is Kind.TABLE and trust_layer and draft_of(region.lines) is not None
+    """Whether the region is a table with a layer that may be kept: one that is sound but for a few cells."""
+    sound = sum(len(line.text) for line in region.lines if UNSOUND not in line.text)
+    mostly = sound >= SOUND * max(1, sum(len(line.text) for line in region.lines))
+    return region.kind is Kind.TABLE and trust_layer and mostly
 
 
-def visible(page: Page, lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The lines that show something."""
-    return tuple(line for line in lines if not _is_blank(_cut_out(page, line.box)[0]))
+def pieces_painted(page: Page, lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines that show something; those that are unsound without their text, to be read."""
+    shown = [line for line in lines if not _is_blank(_cut_out(page, line.box)[0])]
+    said = [line for line in shown if line.text.strip(UNSOUND + " ")]  # the others are accents of theirs
+    return tuple(replace(line, text="", spans=()) if UNSOUND in line.text else line for line in said or shown)
 
 
 def crops_of_pieces(page: Page, region: Region, pieces: Sequence[Line], limits: Limits) -> tuple[Crop, ...]:

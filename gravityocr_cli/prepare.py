@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gravityocr_cli.asides import Aside, turned
 from gravityocr_cli.cells import pieces_of
-from gravityocr_cli.crops import crops_of, crops_of_pieces, is_read_as_rows, png_of, visible
+from gravityocr_cli.crops import crops_of, crops_of_pieces, is_read_as_rows, pieces_painted, png_of
 from gravityocr_cli.document import Kind, Page, Region
 from gravityocr_cli.pdf import LostPage, Sheet, Source
 from gravityocr_cli.prepared import Facts, Part, Plan, Prepared
@@ -99,8 +99,9 @@ def _part(page: Page, region: Region, plan: Plan) -> Part:
         region = replace(region, rules=rules_in(page.pixels, page.dpi, region.box))
         if plan.limits.max_lines == 1:
             as_painted = is_read_as_rows(region, plan.trust_layer)
-            pieces = visible(page, region.lines) if as_painted else pieces_of(page, region.box)
+            pieces = pieces_painted(page, region.lines) if as_painted else pieces_of(page, region.box)
             if pieces:  # without any, its ink goes to the model as it is
+                region = replace(region, lines=pieces) if as_painted else region
                 return Part(region, crops_of_pieces(page, region, pieces, plan.limits), pieces)
     if region.kind is not Kind.PICTURE:
         return Part(region, crops_of(page, region, plan.limits, plan.trust_layer))

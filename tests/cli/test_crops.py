@@ -6,7 +6,15 @@ import pymupdf
 import pytest
 from PIL import Image
 
-from gravityocr_cli.crops import MARGIN_PX, Limits, crops_of, png_of
+from gravityocr_cli.crops import (
+    MARGIN_PX,
+    Limits,
+    crops_of,
+    crops_of_pieces,
+    is_read_as_rows,
+    pieces_painted,
+    png_of,
+)
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_models.records import Task
 from gravityocr_models.signs import UNSOUND, Box
@@ -115,6 +123,19 @@ def test_a_table_with_a_sound_layer_that_may_be_kept_is_read_as_rows() -> None:
     page, region = page_with(2)
     (crop,) = crops_of(page, replace(region, kind=Kind.TABLE), LIMITS, True)
     assert (crop.task, crop.draft) == (Task.TEXT, "line 0 of the text\nline 1 of the text")
+
+
+def test_one_unsound_cell_does_not_spoil_a_table() -> None:
+    page, region = page_with(8)
+    lines = list(region.lines)
+    lines[2] = replace(lines[2], text=f"line 2 {UNSOUND}")
+    lines.append(Line(Box(60, 60, 70, 70), UNSOUND, 10))  # an accent over what stands there
+    table = replace(region, kind=Kind.TABLE, lines=tuple(lines))
+    assert is_read_as_rows(table, True)
+    pieces = pieces_painted(page, table.lines)
+    crops = crops_of_pieces(page, table, pieces, replace(LIMITS, max_lines=1))
+    assert [crop.draft for crop in crops] == [None if at == 2 else line.text for at, line in enumerate(region.lines)]
+    assert not is_read_as_rows(replace(table, lines=tuple(replace(line, text=UNSOUND) for line in lines)), True)
 
 
 def test_a_picture_file_shows_the_region() -> None:

@@ -167,13 +167,13 @@ def test_a_script_goes_with_the_nearest_of_the_lines_that_it_may_be_of() -> None
     second.put("two ", "t").put("y", "i")
     for span in second.spans:
         for char in span["chars"]:
-            char["origin"] = (char["origin"][0], char["origin"][1] + 10)
-            char["bbox"] = (char["bbox"][0], char["bbox"][1] + 10, char["bbox"][2], char["bbox"][3] + 10)
-        span["bbox"] = (span["bbox"][0], span["bbox"][1] + 10, span["bbox"][2], span["bbox"][3] + 10)
+            char["origin"] = (char["origin"][0], char["origin"][1] + 8)
+            char["bbox"] = (char["bbox"][0], char["bbox"][1] + 8, char["bbox"][2], char["bbox"][3] + 8)
+        span["bbox"] = (span["bbox"][0], span["bbox"][1] + 8, span["bbox"][2], span["bbox"][3] + 8)
     x = second.x
     second.end()
     line.lines += second.lines
-    line.put("i", "i", 5, -10, at=x - 0.2).end()
+    line.put("i", "i", 5, -6, at=x - 0.2).end()
     assert line.read()[0] == "one $x$ of the words"
 
 
