@@ -24,6 +24,7 @@ from gravityocr_models.records import Crop, Task
 from gravityocr_models.signs import UNSOUND, Box
 
 LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
+BESIDE_PT = 4.0  # points over and under a formula in which its accents and rules may be, which no line holds
 SOUND = 0.8  # share of a table's letters
 MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge
 Ink = NDArray[np.bool_]
@@ -73,7 +74,8 @@ def _formula_in(page: Page, region: Region) -> str:
     """LaTeX of a displayed formula as it is painted; "" where that doesn't tell."""
     if region.kind is not Kind.FORMULA:
         return ""
-    box, own = region.box, region.lines
+    own, box = region.lines, region.box
+    box = Box(box.x0, box.y0 - BESIDE_PT, box.x1, box.y1 + BESIDE_PT)
     signs = [sign for sign in page.signs if box.holds(sign.box)]
     if len(signs) > MOST_SIGNS:  # no formula, and comparing them all with the lines would take long
         return ""

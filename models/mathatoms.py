@@ -71,6 +71,7 @@ _SPACING_ACCENTS = dict(
 )
 _STROKE = "\u0338"
 _ACCENT_OF = {sign: command for command, sign in ACCENTS.items()} | _SPACING_ACCENTS
+_BARE = frozenset(_ACCENT_OF) | {"′", ",", "."}  # what no accent stands on
 _WIDE = {r"\hat": r"\widehat", r"\tilde": r"\widetilde", r"\bar": r"\overline", r"\vec": r"\overrightarrow"}
 _SPELLED = {sign: f"{command}{{}}" for sign, command in _ACCENT_OF.items()} | {_STROKE: "/"} | SPELLED
 _DOTLESS = {"ı": r"\imath", "ȷ": r"\jmath"}
@@ -237,7 +238,7 @@ def _with_accents(atoms: Sequence[Atom]) -> list[Atom]:
     out = list(atoms)
     accents = [atom for atom in atoms if atom.text in _ACCENT_OF]
     for accent in sorted(accents, key=lambda atom: -atom.box.y1):  # one over the other, from the lowest
-        under = [atom for atom in out if atom.text not in _ACCENT_OF and _is_under(accent, atom)]
+        under = [atom for atom in out if atom.text not in _BARE and _is_under(accent, atom)]
         if not under:
             continue
         top = min(under, key=lambda atom: atom.box.y0 - accent.box.y1 + abs(atom.x - accent.x))

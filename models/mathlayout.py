@@ -30,6 +30,7 @@ MOST_SIGNS, MOST_BARS = 800, 200
 _BAR_GAP, _PART_GAP = 0.65, 0.3  # most white between a bar and what it parts, and within that
 _LINE_GAP = 0.3  # most white between an overline or underline and what it is drawn to
 _LIMIT_GAP, _LIMIT_OFF = 0.8, 0.25  # most white between an operator and its limit, and how far off its middle that is
+_SLANTED, _SLANT = "∫∮", 0.15  # operators whose limits follow their slant, and how much further that takes them
 _LIMIT_WHITE = 0.3, 0.16  # that parts a limit from the next operator's, where that stands apart, and where it is close
 _TALL, _GROWN = 1.6, 1.1  # least height of a matrix's delimiters, and of one that is set small
 _COLUMN_GAP = 0.75  # least white between columns
@@ -201,13 +202,19 @@ def _limit(operator: Atom, atoms: Sequence[Atom], side: int) -> list[Atom]:
     band = [
         atom for atom in atoms
         if atom is not operator and not full_sized([atom], size)
-        and -0.12 * size < (atom.box.y0 - box.y1 if side > 0 else box.y0 - atom.box.y1) < _LIMIT_GAP * size
+        and -0.12 * size < (_top(atom) - box.y1 if side > 0 else box.y0 - atom.box.y1) < _LIMIT_GAP * size
     ]  # fmt: skip
     for limit in (group for white in _LIMIT_WHITE for group in _parted_by_white(band, white * size)):
         reach = hull_of(atom.box for atom in limit)
-        if abs(reach.x - operator.x) < max(_LIMIT_OFF * size, 0.12 * reach.width):
+        off = _LIMIT_OFF + (operator.text in _SLANTED) * _SLANT
+        if abs(reach.x - operator.x) < max(off * size, 0.12 * reach.width):
             return limit
     return []
+
+
+def _top(atom: Atom) -> float:
+    """Where its ink begins; of a comma, where a letter's would."""
+    return min(atom.box.y0, atom.baseline - 0.4 * atom.size) if atom.kind is Kind.SIGN else atom.box.y0
 
 
 def _parted_by_white(atoms: Sequence[Atom], white: float) -> list[list[Atom]]:

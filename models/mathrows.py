@@ -16,6 +16,7 @@ _RAISED = 0.1  # of the size: how far over the baseline a script's own is at lea
 _OFF_LINE, _OFF_AXIS = 0.15, 0.08  # of the size: how far off is what has the line's size, or a fraction's bar, at most
 _OFF_MIDDLE = 0.3  # of the size: how far off the line's axis the middle of a delimiter or an operator is at most
 _APART = 0.06  # of the size: white between scripts of which one follows the other
+_OF_SCRIPT = 0.45  # of the size: how far off the line a script of a script on the other side is at most
 _TINY = 0.6  # of the size: a script's script
 _TIGHT = (".", "⋅", ",", ";")  # what no blank goes before
 _PRIMES = re.compile(r"(?:\\prime ?|')+")
@@ -51,7 +52,7 @@ def row_latex(atoms: Sequence[Atom], blanks: bool = False) -> str:
         if not side or not bases:
             bases.append(_Base(None if side else atom))
         if side:
-            _add_script(bases[-1], atom, side, size)
+            _add_script(bases[-1], atom, side, size, abs(level - atom.baseline) < _OF_SCRIPT * size)
     return with_dots(_run_in(_parts(bases, size, blanks)))
 
 
@@ -85,10 +86,13 @@ def _side(atom: Atom, level: float, size: float) -> int:
     return 0 if abs(lift) < near else 1 if lift > 0 else -1
 
 
-def _add_script(base: _Base, atom: Atom, side: int, size: float) -> None:
-    """What is as small as a script's script goes with the script that it is nearest to, its neighbours with it."""
+def _add_script(base: _Base, atom: Atom, side: int, size: float, near: bool) -> None:
+    """What is as small as a script's script goes with the script that it is nearest to, its neighbours with it.
+
+    near: whether it is so little off the line that it may be a script of one on the line's other side.
+    """
     scripts = [*base.raised, *base.sunk]
-    if atom.size < _TINY * size and atom.kind is not Kind.BUILT and scripts:
+    if near and atom.size < _TINY * size and atom.kind is not Kind.BUILT and scripts:
         of_row = [other for other in scripts if other.size == atom.size and abs(other.baseline - atom.baseline) < 0.1]
         larger = [other for other in scripts if other.size > _TINY * size]
         nearest = min(of_row or larger or scripts, key=lambda other: _distance(other.box, atom.box))

@@ -103,7 +103,7 @@ def _alphabet(text: str, font: str, flags: int) -> str:
         return ""
     for pattern, command in _FONTS:
         if re.search(pattern, font, re.IGNORECASE):
-            return command if text.isascii() and (text.isalpha() or command == r"\mathbf") else ""
+            return command if text.isascii() and (text.isalpha() or command in (r"\mathbf", r"\mathbb")) else ""
     if flags & _BOLD:
         return r"\mathbf"
     slanted = (flags & _ITALIC or _SLANTED.search(font)) and not _TEXT_SLANTED.search(font)

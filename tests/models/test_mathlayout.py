@@ -127,6 +127,28 @@ def test_limits_beside_an_operator_that_stands_alone() -> None:
     assert latex(beside) == r"\bigcup_{j=1}^{m}"
 
 
+def test_an_integrals_limits_follow_its_slant() -> None:
+    beside = [tall("∮", 0, 90, 112), *row("C", -3, 119, 7)]
+    assert latex(beside, row("dk", 8)) == r"\oint_{C}dk"
+
+
+def test_a_comma_among_limits() -> None:
+    """Its ink begins far below the letters that it stands between."""
+    comma = Sign(",", Box(3, 115.4, 4, 117), (2.6, 116), 7)
+    assert latex([tall("∑", 0, 90, 107), *row("r", -1.5, 116, 7), comma, *row("s", 5, 116, 7)], row("x", 12)) == (
+        r"\sum_{r,s}x"
+    )
+
+
+def test_a_small_prime_high_over_the_line_is_no_script_of_an_index() -> None:
+    assert latex(row("J", 0), row("j", 6, 102, 7), sign("′", 6, 93.5, 5)) == "J'_{j}"
+
+
+def test_no_accent_stands_on_a_prime() -> None:
+    arrow = Sign("⃗", Box(0.5, 91.6, 6.5, 93), (0, 100), 10)
+    assert latex(row("r", 0), sign("′", 5.6, 96.5, 7), arrow) == r"\vec{r}'"
+
+
 def test_limits_of_a_word() -> None:
     word = row("lim", 0, alphabet=r"\mathrm")
     assert latex(word, row("n→0", 1.5, 108, 7), row("x", 22)) == r"\lim_{n\rightarrow0}x"
