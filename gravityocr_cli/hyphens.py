@@ -14,6 +14,7 @@ _HYPHENS = ("-", "\u2010")
 _FRAGMENT = r"[^\W_]+(?:['’\-\u2010][^\W_]+)*"
 _WORD = re.compile(_FRAGMENT)
 _HEAD = re.compile(rf"({_FRAGMENT})[-\u2010]$")
+_IDENTIFIER = re.compile(r"\w_$")
 _LETTER_AND_DASH = re.compile(r"\w[-\u2010]?[-–—]$")
 _WIDE = re.compile(
     r"[\u3000-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
@@ -61,7 +62,8 @@ def join(left: str, right: str, seen: Mapping[str, int]) -> str:
     if head := _HEAD.search(left):
         return _join_at_hyphen(left, head[1], right, seen)
     in_address = _ADDRESS.search(left) and _ADDRESS_REST.match(right)
-    if in_address or _LETTER_AND_DASH.search(left) or _joins_wide(left[-1], right[0]):
+    in_name = _IDENTIFIER.search(left) and right[0].isalnum()  # gcm_ | aes_encrypt
+    if in_address or in_name or _LETTER_AND_DASH.search(left) or _joins_wide(left[-1], right[0]):
         return left + right
     return f"{left} {right}"
 
@@ -104,8 +106,8 @@ def _keeps_hyphen(left: str, head: str, tail: str, seen: Mapping[str, int]) -> b
         return True  # Anglo-American, COVID-19
     if len(last) == 1 or last[-1].isdigit() or last in _HYPHENATED:
         return True  # n-tridecanal, 2-dimensional, self-made
-    if "://" in left.split()[-1]:
-        return True
+    if "://" in left.split()[-1] or left.split()[-1].startswith("--"):
+        return True  # --num-callers
     if last not in seen or first not in seen:
         return False
     chained = "-" in head or "-" in tail  # state-of-the-art

@@ -12,7 +12,7 @@ from itertools import pairwise
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.headings import depth_of, size_of
 from gravityocr_cli.inlinemath import is_formula
-from gravityocr_cli.lists import LEADERS
+from gravityocr_cli.lists import LEADERS, has_mark
 from gravityocr_cli.textlayer import rows_of
 from gravityocr_models.signs import Box
 
@@ -38,7 +38,7 @@ _SMALLER = 0.92
 def settled(regions: Sequence[Region], page: Page) -> list[Region]:
     """The regions with their kinds corrected, a heading that stuck to a paragraph split off it."""
     body = _body_size(regions, page)
-    parts = [part for region in _without_running_head(regions, page) for part in _parted(region)]
+    parts = [_as_prose(part) for region in _without_running_head(regions, page) for part in _parted(region)]
     kept = [_settled(region, parts, page, body) for region in parts]
     kept = _with_title(kept, page, body)
     if all(region.kind in (Kind.HEADER, Kind.FOOTER) for region in kept):
@@ -103,6 +103,18 @@ def _settled(region: Region, regions: Sequence[Region], page: Page, body: float)
     return replace(region, kind=_furniture(region, kind, text, regions, page))
 
 
+def _as_prose(region: Region) -> Region:
+    """The region; as text where it is called a formula and is a page's number or a heading, or called a list and is a
+    single line without a mark."""
+    text = _text(region)
+    if region.kind is Kind.LIST:
+        prose = len(rows_of(region.lines)) == 1 and not has_mark(text) and not _DOTTED.match(text)
+    else:
+        worded = _SECTION.fullmatch(text) is not None and re.search(r"[^\W\d_]{4}", text) is not None
+        prose = region.kind is Kind.FORMULA and (worded or _PAGE_NUMBER.fullmatch(text) is not None)
+    return replace(region, kind=Kind.TEXT) if prose and not is_formula(text) else region
+
+
 def _may_be_heading(kind: Kind, text: str) -> bool:
     return kind in (Kind.TEXT, Kind.CAPTION) or (kind is Kind.LIST and _DOTTED.match(text) is not None)
 
@@ -132,7 +144,7 @@ def _is_heading(region: Region, text: str, page: Page, body: float) -> bool:
     if text[-1] in ".;,:" or CAPTION_LABEL.match(text):
         return False
     large = size_of(region.lines) > _LARGER * body
-    strong = large or all(line.bold for line in region.lines) or _is_capitals(text)
+    strong = large or _is_bold(region) or _is_capitals(text)
     if numbered := _NUMBERED.match(text):
         if strong or (len(rows) > 1 and _is_centred(rows, page)):
             return True
@@ -141,9 +153,17 @@ def _is_heading(region: Region, text: str, page: Page, body: float) -> bool:
     if region.kind is not Kind.TEXT or len(rows) > 2 or not (text[0].isupper() or text[0].isdigit()):
         return False
     bold_body = sum(len(line.text) for line in page.lines if line.bold) > 0.4 * sum(len(x.text) for x in page.lines)
-    weighty = all(line.bold for line in region.lines) and not bold_body and size_of(region.lines) >= 0.95 * body
+    weighty = _is_bold(region) and not bold_body and size_of(region.lines) >= 0.95 * body
     alone = len(page.lines) > len(region.lines) and not _is_label(region, page) and not _ends_clause(region, page)
     return (large or weighty) and len(text) < 120 and alone
+
+
+def _is_bold(region: Region) -> bool:
+    """Whether nearly all letters are: a bold name and what it is said to be are no heading."""
+    spans = [span for line in region.lines for span in line.spans]
+    letters = sum(len(span.text.strip()) for span in spans)
+    bold = sum(len(span.text.strip()) for span in spans if span.style.bold)
+    return all(line.bold for line in region.lines) and bold >= 0.8 * letters
 
 
 def _ends_clause(region: Region, page: Page) -> bool:

@@ -117,6 +117,11 @@ def _outdented(lines: Sequence[str], indents: Sequence[float | None], tolerance:
     return frozenset(starts if starts[0] == 0 and len(starts) < len(lines) and ends_before else ())
 
 
+def has_mark(line: str) -> bool:
+    """Whether a line begins as an item does."""
+    return _start_of(line, ()) is not None
+
+
 def _start_of(line: str, earlier: Sequence[_Start], is_first: bool = True) -> _Start | None:
     if match := _GLYPH.match(line) or _DASH.match(line):
         style = match[1] if match[1] not in "-–—" else "-"

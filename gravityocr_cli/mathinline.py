@@ -30,7 +30,7 @@ _OPERATOR = 7  # letters of an upright name that stands right before maths
 _THIN = 0.25  # of the size: less white between two signs of maths is no blank
 _LOWERED = 0.15, 0.7  # of the size: off the baseline what is as large as the line is its scripts
 _GROWN = frozenset("√∑∏∫()[]{}|‖⟨⟩")
-_MARKS = frozenset("•∙·∗*†‡§¶‖∥|⋆◦∘⟨⟩{}()[]")  # that fonts of maths lend to text
+_MARKS = frozenset("•∙·∗*†‡§¶‖∥|⋆◦∘⟨⟩\u2329\u232a\u3008\u3009{}()[]")  # that fonts of maths lend to text
 _OPENING, _CLOSING = "([", ")]"
 _TURNED = dict(zip(_OPENING + _CLOSING, _CLOSING + _OPENING, strict=True))
 _ENDS = ".,;:"

@@ -50,7 +50,8 @@ _KINDS = {
     "page-footer": Kind.FOOTER,
 }
 _MUPDF_ERRORS = (RuntimeError, pymupdf.mupdf.FzErrorBase)  # PyMuPDF's own, and those that it lets through
-_TEXT_FLAGS = pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_PRESERVE_WHITESPACE  # ligatures come resolved
+# Ligatures come resolved; what glyphs are, not what a file would have read aloud in their place.
+_TEXT_FLAGS = pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_IGNORE_ACTUALTEXT
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)

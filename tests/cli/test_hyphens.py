@@ -31,6 +31,8 @@ def seen(*lines: str) -> Counter[str]:
         (["at https://a.org/", "b-core now"], "at https://a.org/b-core now"),
         (["at https://a.org/", "and elsewhere."], "at https://a.org/ and elsewhere."),
         (["write to ann@", "a-b.org"], "write to ann@a-b.org"),
+        (["call gcm_", "aes_encrypt first"], "call gcm_aes_encrypt first"),
+        (["see --num-", "callers above"], "see --num-callers above"),
         (["文書の変", "換です。", "次の行"], "文書の変換です。次の行"),
         (["使用", "Python 编写"], "使用 Python 编写"),
         (["한국어 문장", "입니다"], "한국어 문장 입니다"),

@@ -1,5 +1,7 @@
 """What the text says about a region's kind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,30 @@ def test_headings_that_were_called_text(lines: list[Line]) -> None:
 )
 def test_text_that_stays_text(lines: list[Line]) -> None:
     assert kind_of(lines[0]) is Kind.TEXT if len(lines) == 1 else kind_of(*lines) is Kind.TEXT
+
+
+def test_a_bold_name_before_what_it_is_said_to_be_is_no_heading() -> None:
+    name = replace(
+        line("License.txt and the licence", bold=True),
+        spans=(Span("License.txt", Style(bold=True)), Span(" and the licence")),
+    )
+    assert kind_of(name) is Kind.TEXT
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("2. Models", Kind.HEADING), ("E = m c", Kind.FORMULA), ("2 sin x", Kind.FORMULA)]
+)
+def test_a_formula_that_is_a_heading_is_one(text: str, kind: Kind) -> None:
+    assert kind_of(line(text), kind=Kind.FORMULA) is kind
+
+
+def test_a_formula_that_is_the_pages_number_is_none() -> None:
+    assert kind_of(line("17", y=20, x=300), kind=Kind.FORMULA) is Kind.HEADER
+
+
+@pytest.mark.parametrize(("text", "kind"), [("The contributions are:", Kind.TEXT), ("• the first", Kind.LIST)])
+def test_a_list_of_one_line_without_a_mark_is_text(text: str, kind: Kind) -> None:
+    assert kind_of(line(text), kind=Kind.LIST) is kind
 
 
 def test_a_word_of_the_body_is_no_heading() -> None:

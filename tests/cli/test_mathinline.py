@@ -227,6 +227,11 @@ def test_accents_that_mupdf_has_moved() -> None:
     assert line.put("u", "i").put(" at", "t").end().read() == [r"is $\vec{u}$ at"]
 
 
+@pytest.mark.parametrize("mark", ["\u2225", "\u2329", "\u27e8"])
+def test_marks_that_fonts_of_maths_lend_to_text_are_no_maths(mark: str) -> None:
+    assert Setter().put("key", "t").put(mark, "s").put(" is", "t").end().read() == [f"key{mark} is"]
+
+
 def test_scripts_of_words_are_no_maths() -> None:
     assert Setter().put("2.9 fb", "t").put("−", "s", 7, 4).put("1", "t", 7, 4).end().read() == ["2.9 fb−1"]
 

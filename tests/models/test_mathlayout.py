@@ -141,7 +141,7 @@ def test_a_comma_among_limits() -> None:
 
 
 def test_a_small_prime_high_over_the_line_is_no_script_of_an_index() -> None:
-    assert latex(row("J", 0), row("j", 6, 102, 7), sign("′", 6, 93.5, 5)) == "J'_{j}"
+    assert latex(row("J", 0), row("j", 6, 102, 7), sign("′", 8, 93.5, 5)) == "J'_{j}"
 
 
 def test_no_accent_stands_on_a_prime() -> None:
