@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _ACCENTS[UNSOUND] = ""
 _STROKE = "\u0338"
 Corners = tuple[float, float, float, float]  # left, top, right, bottom
 _BLANK = 0.15  # of the font size: the gap that MuPDF takes for a blank
+_TOUCHING = 0.06  # of the font size: pieces with less between them are of one word
 _SYMBOL = 8  # letters of a line that may be one symbol with its index
 CONTRAST = 24  # grey levels between a glyph and its ground; less is not readable (white on white, covered text)
 
@@ -92,8 +94,17 @@ def _holds(outer: Box, inner: Box) -> bool:
 
 def draft_of(lines: Sequence[Line]) -> str | None:
     """The text of a region's lines, one painted row a line; None without text or where any of it is unsound."""
-    text = "\n".join(" ".join(line.text for line in row) for row in rows_of(lines))
+    text = "\n".join(_in_a_row(row) for row in rows_of(lines))
     return None if not text or UNSOUND in text else text
+
+
+def _in_a_row(row: Sequence[Line]) -> str:
+    """The text of pieces that stand side by side; MuPDF ends one where a link does, within a word too."""
+    text = row[0].text
+    for before, line in pairwise(row):
+        white = (line.box.x0 - before.box.x1) / line.size
+        text += ("" if -_TOUCHING < white < _TOUCHING else " ") + line.text
+    return text
 
 
 def font_of(lines: Sequence[Line]) -> str:

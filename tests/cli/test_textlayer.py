@@ -221,3 +221,8 @@ def test_an_index_longer_than_its_symbol_is_still_one(make_pdf: MakePdf) -> None
     (symbol,) = lines_on(make_pdf(paint))
     assert symbol.size == 12
     assert [(span.text, span.style.script) for span in symbol.spans] == [("N", 0), ("hom", -1)]
+
+
+def test_pieces_that_touch_are_of_one_word() -> None:
+    pieces = [Line(Box(50, 100, 80, 110), "polish", 10), Line(Box(80, 100, 83, 110), ",", 10)]
+    assert draft_of([*pieces, Line(Box(86, 100, 110, 110), "german", 10)]) == "polish, german"
