@@ -35,6 +35,14 @@ def formula_paint(page: pymupdf.Page, boxes: Sequence[Box]) -> tuple[tuple[Sign,
         return (), ()
 
 
+def level_rules(page: pymupdf.Page) -> list[Box]:
+    """All thin level rules of a page, in points as displayed; none where MuPDF fails."""
+    try:
+        return list(_bars(page))
+    except (RuntimeError, mupdf.FzErrorBase, ValueError):
+        return []
+
+
 def _signs(span: dict[str, Any], places: "_Places", fonts: "_Fonts") -> Iterator[Sign]:
     if span["type"] == _INVISIBLE or span["dir"][0] < _LEVEL or span["size"] <= 0:
         return

@@ -28,9 +28,9 @@ from gravityocr_cli.asides import Aside, as_table, asides_of, turned, with_place
 from gravityocr_cli.document import Kind, Link, Page, Tick
 from gravityocr_cli.inlinemath import is_formula
 from gravityocr_cli.mathinline import maths_in_lines, with_maths
-from gravityocr_cli.painted import formula_paint
+from gravityocr_cli.painted import formula_paint, level_rules
 from gravityocr_cli.regions import Found
-from gravityocr_cli.textlayer import lines_of, with_ticks
+from gravityocr_cli.textlayer import lines_of, with_ticks, with_underscores
 from gravityocr_models.layout import unspun
 from gravityocr_models.signs import Box
 
@@ -163,7 +163,7 @@ class Source:
         ticks = [Tick(_moved(each.box, frame), each.on) for each in ticks]
         pixels, dpi = _render(page, dpi / 72, self._max_pixels)
         shown = Box(0, 0, page.rect.width, page.rect.height)
-        raw, scan = _painted_text(page), _is_scan(page)
+        raw, scan = with_underscores(_painted_text(page), level_rules(page)), _is_scan(page)
         maths = [] if scan else maths_in_lines(raw)
         lines = () if maths else with_ticks(lines_of(raw, shown, pixels, dpi, scan, links), ticks)
         found, warnings = _layout(page) if maths or lines else ((), ())

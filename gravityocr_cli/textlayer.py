@@ -34,6 +34,7 @@ _ACCENTS[UNSOUND] = ""
 _STROKE = "\u0338"
 Corners = tuple[float, float, float, float]  # left, top, right, bottom
 _BLANK = 0.15  # of the font size: the gap that MuPDF takes for a blank
+_LONGEST_UNDERSCORE = 12.0  # points
 _TOUCHING = 0.06  # of the font size: pieces with less between them are of one word
 _SYMBOL = 8  # letters of a line that may be one symbol with its index
 CONTRAST = 24  # grey levels between a glyph and its ground; less is not readable (white on white, covered text)
@@ -61,6 +62,28 @@ def lines_of(
             if line is not None and _holds(page, line.box) and _has_contrast(line.box, pixels, dpi):
                 lines.append(line)
     return tuple(lines)
+
+
+def with_underscores(raw: dict[str, Any], rules: Sequence[Box]) -> dict[str, Any]:
+    """The page; a short rule at the foot of white within a line is an underscore, as TeX draws it in manuals.
+
+    raw: as for `lines_of`, whose blanks for white are MuPDF's own.
+    """
+    short = [rule for rule in rules if rule.width < _LONGEST_UNDERSCORE]
+    if not short:
+        return raw
+    for line in (line for block in raw["blocks"] for line in block.get("lines", ())):
+        for span in line["spans"]:
+            for char in span["chars"]:
+                if char["c"] == " " and char["synthetic"] and any(_fills(rule, char, span["size"]) for rule in short):
+                    char.update(c="_", synthetic=False)
+    return raw
+
+
+def _fills(rule: Box, blank: dict[str, Any], size: float) -> bool:
+    x0, _, x1, _ = blank["bbox"]
+    inside = x0 - 0.1 * size < rule.x0 and rule.x1 < x1 + 0.1 * size and rule.width > 0.5 * (x1 - x0)
+    return bool(inside and -0.05 < (rule.y0 - blank["origin"][1]) / size < 0.3)
 
 
 def with_ticks(lines: Sequence[Line], ticks: Sequence[Tick]) -> tuple[Line, ...]:

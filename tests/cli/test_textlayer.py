@@ -226,3 +226,14 @@ def test_an_index_longer_than_its_symbol_is_still_one(make_pdf: MakePdf) -> None
 def test_pieces_that_touch_are_of_one_word() -> None:
     pieces = [Line(Box(50, 100, 80, 110), "polish", 10), Line(Box(80, 100, 83, 110), ",", 10)]
     assert draft_of([*pieces, Line(Box(86, 100, 110, 110), "german", 10)]) == "polish, german"
+
+
+def test_a_short_rule_at_the_foot_of_white_is_an_underscore(make_pdf: MakePdf) -> None:
+    def paint(page: Any) -> None:
+        page.insert_text((72, 100), "gcm", fontsize=11)
+        page.draw_line((93.2, 101), (96.6, 101), width=0.5)
+        page.insert_text((97, 100), "aes", fontsize=11)
+        page.draw_line((72, 131), (112, 131), width=0.5)  # which underlines what stands over it
+        page.insert_text((72, 130), "two words", fontsize=11)
+
+    assert [line.text for line in lines_on(make_pdf(paint))] == ["gcm_aes", "two words"]
