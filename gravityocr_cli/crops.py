@@ -14,6 +14,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy import ndimage
 
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.inkcut import ink_of, runs
@@ -25,6 +26,7 @@ from gravityocr_models.signs import UNSOUND, Box
 
 LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
 BESIDE_PT = 4.0  # points over and under a formula in which its accents and rules may be, which no line holds
+CUT_PT = 36.0  # points that a picture's box may have cut off
 SOUND = 0.8  # share of a table's letters
 MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge
 Ink = NDArray[np.bool_]
@@ -120,12 +122,46 @@ def _crop(pixels: NDArray[np.uint8], lines: Sequence[Line], region: tuple[int, i
 
 def png_of(page: Page, region: Region) -> bytes | None:
     """The region as a PNG file that states its dpi; None where it shows nothing."""
-    pixels, _ = _cut_out(page, region.box)
+    pixels, _ = _cut_out(page, whole_picture(page, region.box))
     if _is_blank(pixels):
         return None
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG", dpi=(page.dpi, page.dpi))
     return file.getvalue()
+
+
+def whole_picture(page: Page, box: Box) -> Box:
+    """The box, grown to hold the ink that crosses its edges: a frame, the last points of a curve.
+
+    A side stays where it is if it would take in a line of text from outside.
+    """
+    out = Box(
+        max(0.0, box.x0 - CUT_PT), max(0.0, box.y0 - CUT_PT),
+        min(page.width, box.x1 + CUT_PT), min(page.height, box.y1 + CUT_PT),
+    )  # fmt: skip
+    scale = page.dpi / 72
+    left, top = int(out.x0 * scale), int(out.y0 * scale)
+    ink = ink_of(page.pixels[top : math.ceil(out.y1 * scale), left : math.ceil(out.x1 * scale)])
+    labels, _ = ndimage.label(ink, np.ones((3, 3)))
+    x0, y0, x1, y1 = (
+        round((edge - start) * scale) for edge, start in zip(_corners(box), (out.x0, out.y0) * 2, strict=True)
+    )
+    rows, columns = np.nonzero(np.isin(labels, np.unique(labels[y0:y1, x0:x1])[1:]))
+    if not len(rows):
+        return box
+    ends = columns.min() + left, rows.min() + top, columns.max() + 1 + left, rows.max() + 1 + top
+    others = [line.box for line in page.lines if not box.holds(line.box)]
+    for side, end in enumerate(ends):
+        edges = list(_corners(box))
+        edges[side] = (min if side < 2 else max)(edges[side], float(end) / scale)
+        grown = Box(*edges)
+        if not any(grown.overlaps(other) and not box.overlaps(other) for other in others):
+            box = grown
+    return box
+
+
+def _corners(box: Box) -> tuple[float, float, float, float]:
+    return box.x0, box.y0, box.x1, box.y1
 
 
 def _is_blank(pixels: NDArray[np.uint8]) -> bool:

@@ -14,6 +14,7 @@ from gravityocr_cli.crops import (
     is_read_as_rows,
     pieces_painted,
     png_of,
+    whole_picture,
 )
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_models.records import Task
@@ -143,6 +144,17 @@ def test_a_picture_file_shows_the_region() -> None:
     data = png_of(page, region)
     assert data is not None
     assert Image.open(io.BytesIO(data)).size == (600 + 2 * MARGIN_PX, 80 + 2 * MARGIN_PX)
+
+
+def test_a_pictures_box_grows_to_the_ink_that_crosses_it_and_not_over_text() -> None:
+    pixels = np.full((800, 800, 3), 255, np.uint8)
+    pixels[200:202, 200:430] = 0  # a line that goes on behind the box
+    pixels[500:520, 230:260] = 0  # ink of its own beside it
+    page = Page(1, 400, 400, 144, pixels)
+    box = Box(100, 90, 200, 200)
+    assert whole_picture(page, box) == replace(box, x1=215)
+    beside = replace(page, lines=(Line(Box(205, 95, 260, 105), "text", 10),))
+    assert whole_picture(beside, box) == box
 
 
 def test_a_picture_states_its_dpi() -> None:
