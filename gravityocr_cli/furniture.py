@@ -27,6 +27,7 @@ class _Edge:
     """A line at the top or the foot of a page. order: its region's. y: its middle, in points.
 
     words: folded, without figures. offset: the number that it shows less the page's own, None where it shows none.
+    large: set larger than the page's text, as headings are.
     """
 
     order: int
@@ -34,6 +35,7 @@ class _Edge:
     y: float
     words: str
     offset: int | None
+    large: bool
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def _letters(text: str) -> str:
 
 
 def _edges(report: PageReport, blocks: Sequence[Block]) -> list[_Edge]:
-    """The short lines in the topmost and the lowest row of the page, no larger than its text."""
+    """The short lines in the topmost and the lowest row of the page; larger ones where a number heads them."""
     if not blocks:
         return []
     body = size_of([line for block in blocks if block.region.kind is Kind.TEXT for line in block.region.lines])
@@ -107,17 +109,20 @@ def _edges(report: PageReport, blocks: Sequence[Block]) -> list[_Edge]:
         box, text = block.region.box, " ".join(block.text.split())
         middle = (box.y0 + box.y1) / 2
         at_edge = middle < top or middle > foot
-        small = size_of(block.region.lines) <= 1.05 * body or not body
-        if at_edge and small and block.region.kind in _KINDS and not block.lost and 0 < len(text) < 150:
+        large = size_of(block.region.lines) > 1.05 * body > 0
+        if at_edge and block.region.kind in _KINDS and not block.lost and 0 < len(text) < 150:
             numbers = [word for word in text.split() if word.isdecimal()]
             offset = int(numbers[0]) - report.page if len(numbers) == 1 and len(numbers[0]) < 6 else None
             kind = Kind.HEADER if middle < top else Kind.FOOTER
-            edges.append(_Edge(block.region.order, kind, middle, _letters(text), offset))
+            if not large or (offset is not None and text[0].isdecimal()):  # and not `Exercise 1`, `Exercise 2`
+                edges.append(_Edge(block.region.order, kind, middle, _letters(text), offset, large))
     return edges
 
 
 def _repeats(a: _Edge, b: _Edge) -> bool:
     if a.kind is not b.kind or abs(a.y - b.y) > _SAME_HEIGHT:
+        return False
+    if (a.large or b.large) and a.offset != b.offset:
         return False
     if len(a.words) < 3:
         return a.words == b.words and a.offset is not None and a.offset == b.offset

@@ -41,6 +41,17 @@ def test_wanted_ones_are_kept_as_what_they_are() -> None:
     assert [block.region.kind for block in blocks] == [Kind.HEADER, Kind.TEXT, Kind.FOOTER]
 
 
+def test_a_large_running_head_is_known_by_its_page_number() -> None:
+    bodies = {2: "crabs eat", 3: "waves rise", 4: "stars fall"}
+
+    def headed(*heads: tuple[int, str]) -> list[list[str]]:
+        return texts([page(n, (50, head, 14), (90, bodies[n], 10), (120, "end " + bodies[n], 10)) for n, head in heads])
+
+    assert [each[0] for each in headed((2, "2 Ann and Bob"), (4, "4 Ann and Bob"))] == ["crabs eat", "stars fall"]
+    assert headed((2, "Exercise 2"), (3, "Exercise 3"))[0][0] == "Exercise 2"
+    assert headed((2, "1 Ann and Bob"), (4, "2 Ann and Bob"))[0][0] == "1 Ann and Bob"
+
+
 def test_what_only_looks_alike_stays() -> None:
     alone = [page(1, (50, "Ann and Bob", 9), (90, "some text", 10)), page(2, (50, "other words", 9), (90, "more", 10))]
     assert texts(alone) == [["Ann and Bob", "some text"], ["other words", "more"]]
