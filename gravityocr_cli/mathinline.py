@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import inf
 from typing import Any
@@ -26,6 +26,7 @@ _OPERATORS = frozenset("+=<>−±×·∈/:,;")
 _SLANT = 0.27  # of the size: less white before a bracket is the letter's slant
 _WHITE = 0.15  # of the size: as much beside maths is a blank, which MuPDF sees between letters alone
 _MOST_SCRIPTS = 12  # glyphs of a line that is nothing but scripts
+_LENT = 4  # letters in a row that are a word, whatever they are set in
 _OPERATOR = 7  # letters of an upright name that stands right before maths
 _THIN = 0.25  # of the size: less white between two signs of maths is no blank
 _LOWERED = 0.15, 0.7  # of the size: off the baseline what is as large as the line is its scripts
@@ -169,7 +170,7 @@ class _Rows:
 def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[str, Any]:
     if not any(is_maths(span) for span in line["spans"]):
         return line
-    glyphs = list(_glyphs(line))
+    glyphs = _with_fractions(list(_glyphs(line)), bars, _size(line))
     spans: list[dict[str, Any]] = list(line["spans"])
     size = _size(line)
     for start, end in reversed(list(_stretches(glyphs))):
@@ -211,6 +212,19 @@ def _glyphs(line: dict[str, Any]) -> Iterator[_Glyph]:
             before = _Glyph(text, math, bold, small, spaced, blank, box, char["origin"], (number, place))
             yield before
             spaced, right = False, max(right, box[2])  # of a lower and an upper script the wider one counts
+
+
+def _with_fractions(glyphs: Sequence[_Glyph], bars: Sequence[Box], size: float) -> list[_Glyph]:
+    """The glyphs; what stands over and under a rule, and the signs around it, without the blanks that MuPDF sees."""
+    x, y = ([(glyph.box[at] + glyph.box[at + 2]) / 2 for glyph in glyphs] for at in (0, 1))
+    parted = [
+        glyph.small and any(bar.x0 - 0.5 <= x[at] <= bar.x1 + 0.5 and abs(y[at] - bar.y0) < size for bar in bars)
+        for at, glyph in enumerate(glyphs)
+    ]
+    return [
+        replace(glyph, blank=False) if is_part or (follows and glyph.text in _BRIDGES) else glyph
+        for glyph, is_part, follows in zip(glyphs, parted, [False, *parted], strict=False)
+    ]
 
 
 def _is_no_blank(before: _Glyph, text: str, math: bool, small: bool, white: float) -> bool:
@@ -318,8 +332,10 @@ def _closed(texts: Sequence[str]) -> bool:
 
 
 def _says_something(stretch: Sequence[_Glyph]) -> bool:
-    """Whether it is maths, and not a mark that a font of maths lent to the text, nor scripts of a word."""
+    """Whether it is maths, and not marks or words that a font of maths lent to the text, nor scripts of a word."""
     math = [glyph for glyph in stretch if glyph.math]
+    if len(stretch) >= _LENT and all(glyph.text.isascii() and glyph.text.isalpha() for glyph in stretch):
+        return any(glyph.small for glyph in stretch)
     return not stretch[0].small and any(glyph.text not in _MARKS and glyph.text not in _ENDS for glyph in math)
 
 

@@ -177,6 +177,21 @@ def test_a_script_goes_with_the_nearest_of_the_lines_that_it_may_be_of() -> None
     assert line.read()[0] == "one $x$ of the words"
 
 
+def test_a_word_that_is_set_in_a_font_of_maths_is_a_word() -> None:
+    assert Setter().put("the ", "t").put("place", "i").put(" is", "t").end().read() == ["the place is"]
+    assert Setter().put("the ", "t").put("abc", "i").put(" is", "t").end().read() == ["the $a b c$ is"]
+
+
+def test_a_fraction_and_what_holds_it_are_one_formula() -> None:
+    line = Setter().put("at ", "t").put("x", "i").put("( ", "t")
+    x = line.x
+    line.put("π", "i", 7, 4).put(" ) of", "t").end().put("2", "t", 7, -3, at=x).end()
+    bar = Box(x - 0.2, LINE - 2.8, x + 3.7, LINE - 2.4)
+    found = with_maths(line.raw(), line.signs, [bar], ())["blocks"][0]["lines"]
+    texts = ["".join(char["c"] for span in each["spans"] for char in span["chars"]) for each in found]
+    assert texts == [r"at $x( \frac{\pi}{2})$ of"]
+
+
 def test_columns_and_rows_stay_apart() -> None:
     line = Setter().put("one ", "t").put("x", "i").end()
     line.x += 12
