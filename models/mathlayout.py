@@ -8,7 +8,6 @@ small and off the baseline is a script (`mathrows.py`).
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from statistics import median
 
 from gravityocr_models.mathatoms import (
@@ -35,7 +34,7 @@ _LIMIT_WHITE = 0.3, 0.16  # that parts a limit from the next operator's, where t
 _TALL, _GROWN = 1.6, 1.1  # least height of a matrix's delimiters, and of one that is set small
 _COLUMN_GAP = 0.75  # least white between columns
 _LINE = 0.95  # least distance of baselines
-_NUMBER_GAP = 2.0  # least white before an equation's number
+_NUMBER_GAP, _STOP_GAP = 1.2, 0.4  # least white before an equation's number, and behind what ends the equation
 
 _PARTNERS = dict(zip("([{⟨⌊⌈|‖", ")]}⟩⌋⌉|‖", strict=True))
 _MATRICES = {"(": "pmatrix", "[": "bmatrix", "{": "Bmatrix", "|": "vmatrix", "‖": "Vmatrix"}
@@ -68,14 +67,27 @@ def _is_readable(signs: Sequence[Sign], bars: Sequence[Box]) -> bool:
 
 
 def _numbered(atoms: Sequence[Atom]) -> tuple[list[Atom], str]:
-    """The atoms without the equation's number behind them, and the number, or ""."""
-    across = sorted(atoms, key=lambda atom: atom.box.x0)
-    ends = list(accumulate((atom.box.x1 for atom in across), max))
-    for at in range(len(across) - 1, 0, -1):
-        if across[at].box.x0 - ends[at - 1] > _NUMBER_GAP * across[at].size:
-            number = _NUMBER.fullmatch("".join(atom.text for atom in across[at:]))
-            return (across[:at], number[1]) if number else (across, "")
-    return across, ""
+    """The atoms without the equation's number, and the number, or "": it stands behind all, or ends one of the rows."""
+    ends = max((atom.box.x1 for atom in atoms), default=0.0)
+    last = [atom for atom in atoms if atom.text == ")" and atom.box.x1 > ends - 1]
+    found = [(row, number) for atom in last for row, number in [_number_of_row(atom, atoms)] if number]
+    if len(found) != 1:  # two equations of one display have a number each
+        return list(atoms), ""
+    row, number = found[0]
+    return [atom for atom in atoms if atom not in row], number
+
+
+def _number_of_row(end: Atom, atoms: Sequence[Atom]) -> tuple[list[Atom], str]:
+    """What makes the number that ends a row, behind white, and the number; else nothing."""
+    row = sorted((a for a in atoms if abs(a.baseline - end.baseline) < 0.1 * end.size), key=lambda atom: atom.box.x0)
+    before = max((a.box.x1 for a in atoms if a.box.y0 < end.baseline < a.box.y1 and a not in row), default=-1e9)
+    for at in range(len(row) - 1, -1, -1):
+        left = max([before, *(atom.box.x1 for atom in row[:at])])
+        behind_stop = at > 0 and row[at - 1].text in (",", ".", ";")
+        if row[at].box.x0 - left > (_STOP_GAP if behind_stop else _NUMBER_GAP) * end.size:
+            number = _NUMBER.fullmatch("".join(atom.text for atom in row[at:]))
+            return (row[at:], number[1]) if number else ([], "")
+    return [], ""
 
 
 def _with_bars(atoms: Sequence[Atom], bars: Sequence[Box]) -> list[Atom]:

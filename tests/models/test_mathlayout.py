@@ -216,6 +216,13 @@ def test_arrows() -> None:
     assert latex(row("A", 0), long, row("f", 15, 93, 7), row("B", 28)) == r"A\xrightarrow{f}B"
 
 
+def test_a_number_that_ends_one_of_the_rows() -> None:
+    rows = [*row("a=b+c+d+e+f", 0, 80), *row("+g,", 40), *row("(2)", 61.5)]
+    assert latex(rows) == r"\begin{aligned}a=b+c+d+e+f\\+g,\end{aligned}\tag{2}"
+    two = [*row("a=b", 0, 80), *row("(1)", 60, 80), *row("c=d", 0), *row("(2)", 60)]
+    assert r"\tag" not in latex(two)
+
+
 def test_lines_and_the_equations_number() -> None:
     lines = [*row("a=b", 0, 90), *row("c=d", 0, 106)]
     assert latex(lines) == r"\begin{aligned}a=b\\c=d\end{aligned}"
