@@ -44,7 +44,7 @@ _CURRICULUM = (
     (READING_FIRST, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.65, scan=0.3)),
     (
         READING_FIRST + 100_000,
-        Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=6, formulas=0.2, scan=0.35),
+        Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=6, formulas=0.4, scan=0.35),
     ),
     (
         None,

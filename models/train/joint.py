@@ -110,20 +110,15 @@ class Nano:
     def loss(self, model: OcrModel, batch: Batch, seen: int) -> tuple[Tensor, Figures]:
         """At first the encoder learns to name glyphs, then the decoder, on both paths, to read what it sees.
 
-        The joint loss would blur the encoder: its gradient is mostly that of a decoder that hasn't yet learned where to
-        look (docs/journal.md).
+        The encoder goes on by its own loss: a decoder that hasn't yet learned where to look would blur it.
         """
-        naming = seen < READING_FIRST
-        for part in (model.model.visual, model.glyph_head):
-            if part is not None:
-                part.requires_grad_(naming)
-        if naming:
+        if seen < READING_FIRST:
             losses = reading_losses(model, batch)
             return losses.glyph, vars(losses)
         losses = joint_losses(model, batch, self.draft, self.tell)
         weight = self.draft.ar_loss_weight
         both = (losses.draft + weight * losses.ar) / (1 + weight)
-        return both + POINTER_WEIGHT * losses.pointer, vars(losses)
+        return both + POINTER_WEIGHT * losses.pointer + losses.glyph, vars(losses)
 
     def batched(self, drawn: Iterator[Sample], seed: int, tokens: int) -> Iterator[Batch]:
         """Batches of at most so many tokens."""

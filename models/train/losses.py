@@ -38,7 +38,8 @@ def joint_losses(
 ) -> Losses:
     """All losses of a batch. The vision side is never noised; the output head runs on labelled rows only.
 
-    tell: the encoder's reading of a batch, from the glyph head's logits; the decoder learns to go by it.
+    tell: the encoder's reading of a batch, from the glyph head's logits; the decoder learns to go by it. The encoder
+    itself learns by the glyph loss alone: what the decoder would have of it blurs it (docs/journal.md).
     """
     image = model.see(batch.pixels)
     named = model.name_glyphs(image)
@@ -48,7 +49,7 @@ def joint_losses(
     seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
     hook = attention.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[:4]))
     shown = shown_on(emptiness(named)).cpu()
-    hidden, prompt = _hidden(model, image, shown, batch, draft, told)
+    hidden, prompt = _hidden(model, image.detach(), shown, batch, draft, told)
     hook.remove()
     answer_rows = hidden[:, prompt - 1 : prompt + batch.answers.shape[1]]
     draft_rows = hidden[:, prompt + batch.answers.shape[1] :]

@@ -15,10 +15,13 @@ from PIL import Image, ImageFilter
 Grey = NDArray[np.uint8]
 
 MAX_SKEW_DEGREES = 2.0
+SCREENS = 0.3  # share that is as small as pictures on screens, and clean
 
 
 def scan_look(pixels: Grey, rng: np.random.Generator, degrees: float = 0.0) -> Grey:
     """Pixels as if printed, turned by `degrees` (see `skew`), scanned and stored; the same shape."""
+    if rng.random() < SCREENS:
+        return resampled(skew(pixels, degrees), rng.uniform(0.42, 0.65))
     if rng.random() < 0.2:
         pixels = bleed_through(pixels, rng.uniform(0.04, 0.14))
     pixels = skew(pixels, degrees)
