@@ -27,7 +27,7 @@ _NUMBERED = re.compile(
 _DOTTED = re.compile(r"\d{1,2}(?:\.\d{1,2})+\s")
 _ITEM = re.compile(r"(\d{1,2})[.)]?\s")
 _EQUATION_NUMBER = re.compile(r"\(\s*[\w.′'-]{1,8}\s*\)")  # of an equation, beside it
-_NOTE = re.compile(r"[*†‡§¶∗]|\d{1,2}(?=[^\d.,)\s]|\s+[^\W\d_])")
+_NOTE = re.compile(r"[*†‡§¶‖∥⋆∗]|\d{1,2}(?=[^\d.,)\s]|\s+[^\W\d_])")
 _PAGE_NUMBER = re.compile(r"[-–—\s]*(?:\d{1,4}|[ivxlc]{1,7})[-–—\s]*")
 _FOLIO = re.compile(r"[\d\s]{1,8}|[ivxlc]{1,7}")  # a page's number, in a scan perhaps with a speck before it
 _CODE = re.compile(r"[{}();=<>\\$]")

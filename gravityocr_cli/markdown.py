@@ -33,6 +33,7 @@ from gravityocr_cli.inlinemath import maths_in
 from gravityocr_cli.lists import Item
 from gravityocr_cli.pipes import to_pipes
 from gravityocr_cli.settings import Math, Tables
+from gravityocr_models.latex import to_unicode
 
 _ALT_LENGTH = 120
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -289,7 +290,10 @@ def _display(latex: str, math: Math) -> str:
 
 
 def _alt(caption: str) -> str:
+    """The caption as alternative text, its maths as it is said where nothing is typeset."""
     text = " ".join(caption.split())
+    for start, end in reversed(list(maths_in(text))):
+        text = text[:start] + to_unicode(text[start:end].strip("$")) + text[end:]
     if len(text) > _ALT_LENGTH:
         text = text[:_ALT_LENGTH].rsplit(" ", 1)[0] + " …"
     return escape(text, at_start=False, in_label=True)

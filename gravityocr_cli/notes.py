@@ -12,10 +12,10 @@ from gravityocr_cli.document import Style
 from gravityocr_cli.elements import Aside, Element, Heading, ItemList, Note, Paragraph
 from gravityocr_cli.inline import Run, Runs
 
-_NOTE_START = re.compile(r"(?:([0-9]{1,3})[.)]?\s*|\[([0-9]{1,3})\]\s*|([*†‡§¶∗¹²³⁴-⁹]+)\s*)(?=\S)")
+_NOTE_START = re.compile(r"(?:([0-9]{1,3})[.)]?\s*|\[([0-9]{1,3})\]\s*|([*†‡§¶‖∥⋆∗¹²³⁴-⁹]+)\s*)(?=\S)")
 _SUPERIORS = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹⁰∗", "1234567890*")
 _MARKED = re.compile(  # marks that show in the text itself: daggers, superior figures, what a model writes for them
-    r"(?<=\S)(?:[†‡¶]+|[¹²³⁴⁵⁶⁷⁸⁹⁰]+|\$\s*\{?\s*\}?\^\s*\{?\s*(?:[0-9]{1,3}|\\dagger|\\ddagger|\*)\s*\}?\s*\$|<sup>[^<]{1,3}</sup>)"
+    r"(?<=\S)(?:[†‡§¶‖∥⋆]+|[¹²³⁴⁵⁶⁷⁸⁹⁰]+|\$\s*\{?\s*\}?\^\s*\{?\s*(?:[0-9]{1,3}|\\dagger|\\ddagger|\*)\s*\}?\s*\$|<sup>[^<]{1,3}</sup>)"
 )
 _EACH_MARK = re.compile(r"[^\s,;]+")  # authors may have several
 _WORD_BEFORE = re.compile(r"(?:(?:^|\s)[^\W\d_]{2}|[^\W\d_]{3}|[.,;:!?”\"’')\]]|[\u3000-\u9fff])$")

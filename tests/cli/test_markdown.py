@@ -9,7 +9,7 @@ from markdown_it.token import Token
 
 from gravityocr_cli.blocks import block_of, lost_block
 from gravityocr_cli.document import Block, Kind, Line, Region
-from gravityocr_cli.markdown import escape, write_markdown
+from gravityocr_cli.markdown import _alt, escape, write_markdown
 from gravityocr_models.signs import Box
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -223,3 +223,7 @@ def test_page_breaks() -> None:
 def test_nothing_is_nothing() -> None:
     assert "".join(write_markdown([])) == ""
     assert written(block(Kind.TEXT, ""), block(Kind.PICTURE, ""), block(Kind.TABLE, "")) == ""
+
+
+def test_maths_of_a_caption_is_plain_in_alternative_text() -> None:
+    assert _alt(r"Figure 1: $\mathbf{E}\cdot\nu$ at $N = 3$, for $5") == "Figure 1: E⋅ν at N = 3, for $5"

@@ -1,5 +1,7 @@
 """Footnotes and the marks that refer to them."""
 
+import pytest
+
 from gravityocr_cli.document import Kind, Region, Style
 from gravityocr_cli.elements import Aside, Heading, Note, Paragraph
 from gravityocr_cli.inline import Run
@@ -48,6 +50,16 @@ def test_a_title_may_have_a_note() -> None:
     linked, note = with_links([title], [("*", Aside("∗ Paid by fish."))], 1, Labels())
     assert linked == Heading(1, "On Crabs∗", (Run(8, 9, Style(note="*")),))
     assert note == Note("*", "Paid by fish.")
+
+
+@pytest.mark.parametrize("mark", ["§", "∥", "⋆⋆"])
+def test_any_of_the_usual_marks(mark: str) -> None:
+    text = f"{mark} See there."
+    assert [found for found, _ in notes_in([text])] == [mark]
+    linked, note = with_links([paragraph(f"models{mark} are")], [(mark, Aside(text))], 1, Labels())
+    assert isinstance(linked, Paragraph)
+    assert [run.style.note for run in linked.runs] == [mark]
+    assert note == Note(mark, "See there.")
 
 
 def test_a_note_without_a_mark_in_the_text_stays_as_printed() -> None:
