@@ -3,6 +3,7 @@
 Works on the lines of PyMuPDF's `get_text("rawdict")`, whole (`mathlines.py`).
 """
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -196,7 +197,7 @@ def _closed(texts: Sequence[str]) -> bool:
 def _says_something(stretch: Sequence[Glyph]) -> bool:
     """Whether it is maths, and not marks or words that a font of maths lent to the text, nor scripts of a word."""
     math = [glyph for glyph in stretch if glyph.math]
-    if len(stretch) >= _LENT and all(glyph.text.isascii() and glyph.text.isalpha() for glyph in stretch):
+    if len(stretch) >= _LENT and all(re.fullmatch("[A-Za-z_]", glyph.text) for glyph in stretch):
         return any(glyph.small for glyph in stretch)
     return not stretch[0].small and any(glyph.text not in _MARKS and glyph.text not in _ENDS for glyph in math)
 

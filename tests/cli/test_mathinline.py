@@ -178,7 +178,8 @@ def test_a_script_goes_with_the_nearest_of_the_lines_that_it_may_be_of() -> None
 
 
 def test_a_word_that_is_set_in_a_font_of_maths_is_a_word() -> None:
-    assert Setter().put("the ", "t").put("place", "i").put(" is", "t").end().read() == ["the place is"]
+    for word in ("place", "place_of_birth"):
+        assert Setter().put("the ", "t").put(word, "i").put(" is", "t").end().read() == [f"the {word} is"]
     assert Setter().put("the ", "t").put("abc", "i").put(" is", "t").end().read() == ["the $a b c$ is"]
 
 
