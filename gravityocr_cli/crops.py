@@ -22,7 +22,7 @@ from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.textlayer import CONTRAST, contrast_of, draft_of, font_of, rows_of
 from gravityocr_models.mathlayout import MOST_SIGNS, latex_of
 from gravityocr_models.records import Crop, Task
-from gravityocr_models.signs import UNSOUND, Box
+from gravityocr_models.signs import UNSOUND, Box, hull_of
 
 LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
 BESIDE_PT = 4.0  # points over and under a formula in which its accents and rules may be, which no line holds
@@ -51,7 +51,7 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
     trust_layer: whether a text layer that the model agrees with is to be kept. Then a table with a sound layer is read
     as rows of text, whose places give its grid; else it is one crop that is asked for as a table.
     """
-    pixels, top = _cut_out(page, region.box)
+    pixels, top = _cut_out(page, _without_others(page, region))
     if _is_blank(pixels):
         return ()
     ink = ink_of(pixels)
@@ -70,6 +70,17 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
                 shown = _line_sized(shown)
             crops.append(_crop(shown, strip.lines, (page.number, region.order)))
     return tuple(crops)
+
+
+def _without_others(page: Page, region: Region) -> Box:
+    """The region's box without the rows over and under its own lines in which lines of other regions stand."""
+    if not region.lines or region.kind in _TASKS:
+        return region.box
+    box, own = region.box, hull_of(line.box for line in region.lines)
+    others = [line.box for line in page.lines if line not in region.lines and box.holds(line.box)]
+    y0 = max(box.y0, own.y0) if any(other.y < own.y0 for other in others) else box.y0
+    y1 = min(box.y1, own.y1) if any(other.y > own.y1 for other in others) else box.y1
+    return replace(box, y0=min(y0, y1), y1=y1)
 
 
 def _formula_in(page: Page, region: Region) -> str:

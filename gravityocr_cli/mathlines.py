@@ -19,7 +19,7 @@ MATH_FONT = re.compile(
 SMALL = 0.8  # of a line's size: what stands beside it and is smaller is its scripts
 _APART = 0.7  # sizes of white within a line
 _BLANK = 0.2  # sizes of white that are a blank
-_TALLEST = 2.0  # sizes: a font of letters is lower
+_TALLEST, _TALLEST_MATHS = 2.0, 1.45  # sizes: a font of letters is lower, and one of italic letters for maths
 _ABOVE, _BELOW = 0.8, 0.2  # sizes that letters reach over and under their baseline
 Lines = list[dict[str, Any]]
 
@@ -97,7 +97,8 @@ def _as_high_as_its_ink(line: dict[str, Any], inks: Mapping[tuple[float, float],
 
 
 def _is_too_high(span: dict[str, Any]) -> bool:
-    return bool(span["bbox"][3] - span["bbox"][1] > _TALLEST * span["size"])
+    most = _TALLEST_MATHS if is_maths(span) else _TALLEST
+    return bool(span["bbox"][3] - span["bbox"][1] > most * span["size"])
 
 
 def _of_ink(span: dict[str, Any], inks: Mapping[tuple[float, float], Box]) -> dict[str, Any]:

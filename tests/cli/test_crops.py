@@ -95,6 +95,14 @@ def test_unsound_lines_that_reach_into_each_other_are_read_one_by_one() -> None:
     assert sum(int((crop.pixels < 128).sum()) for crop in crops) == (page.pixels < 128).sum()
 
 
+def test_a_crop_shows_no_line_of_another_region() -> None:
+    page, region = page_with(2)
+    first, _ = region.lines
+    (crop,) = crops_of(page, replace(region, lines=(first,)), LIMITS, True)
+    (alone,) = crops_of(page, replace(region, lines=(first,), box=first.box), LIMITS, True)
+    assert np.array_equal(crop.pixels, alone.pixels)
+
+
 def test_the_token_cap_makes_more_strips() -> None:
     page, region = page_with(6)
     crops = crops_of(page, region, Limits(16, 160, 6), True)

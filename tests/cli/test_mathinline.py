@@ -113,6 +113,16 @@ def test_a_line_of_large_signs_is_as_high_as_its_ink() -> None:
     assert (whole["bbox"][1], whole["bbox"][3]) == (LINE - 10, LINE + 5)
 
 
+def test_a_line_with_an_arrow_is_as_high_as_its_letters() -> None:
+    """The font of arrows claims a whole size under the baseline: the line would lie in no box of the layout."""
+    line = Setter().put("for ", "t").put("N", "i").put("→", "s").put(" all", "t")
+    arrow = next(span for span in line.spans if span["font"] == "CMSY10")
+    arrow["bbox"] = (*arrow["bbox"][:3], LINE + 9.6)
+    (block,) = with_maths(line.end().raw(), line.signs, (), ())["blocks"]
+    (whole,) = block["lines"]
+    assert whole["bbox"][3] == LINE + 2.5
+
+
 def test_a_line_that_mupdf_ends_between_scripts_is_one() -> None:
     line = Setter().put("at ", "t").put("L", "i")
     x = line.x
