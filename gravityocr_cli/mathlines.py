@@ -58,15 +58,15 @@ def place_of(origin: Sequence[float]) -> tuple[float, float]:
 def _goes_on(line: dict[str, Any], after: dict[str, Any]) -> bool:
     """Whether one line goes on in another, where they meet in maths or at a script."""
     (_, top, right, bottom), (x0, y0, x1, y1) = line["bbox"], after["bbox"]
+    if x1 < right or not (top < (y0 + y1) / 2 < bottom or y0 < (top + bottom) / 2 < y1):  # most are elsewhere
+        return False
     size, other = (max(float(span["size"]) for span in each["spans"]) for each in (line, after))
     last, first = line["spans"][-1], after["spans"][0]
     scripts = first["size"] < SMALL * other
-    if not -(2 if scripts else 1) * size < x0 - right < _APART * size or x1 < right:
-        return False
-    level = top < (y0 + y1) / 2 < bottom or y0 < (top + bottom) / 2 < y1
+    near = -(2 if scripts else 1) * size < x0 - right < _APART * size
     maths = is_maths(last) or is_maths(first) or (scripts and last["size"] < SMALL * size)
     upright = min(line["dir"][0], after["dir"][0]) >= 0.99
-    return bool(level and maths and upright and SMALL < other / size < 1 / SMALL)
+    return bool(near and maths and upright and SMALL < other / size < 1 / SMALL)
 
 
 def _in_a_row(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:

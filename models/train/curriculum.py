@@ -35,15 +35,13 @@ class Stage:
 
 
 READING_FIRST = 371_216
-"""Samples on which the image encoder alone learns to name glyphs: a decoder has nothing to copy from until it can.
-
-One more than the shipped encoder has seen, so that a run from its weights goes on with the decoder."""
+"""Samples on which the image encoder alone learns to name glyphs: a decoder has nothing to copy from until it can."""
 _CURRICULUM = (
     (200_000, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.25, scan=0.35)),
     (280_000, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.5, scan=0.3)),
     (READING_FIRST, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.65, scan=0.3)),
     (
-        READING_FIRST + 100_000,
+        READING_FIRST + 300_000,
         Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=6, formulas=0.4, scan=0.35),
     ),
     (
