@@ -18,7 +18,7 @@ from gravityocr_cli.crops import (
 )
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_models.records import Task
-from gravityocr_models.signs import UNSOUND, Box
+from gravityocr_models.signs import UNSOUND, Box, Sign
 
 LIMITS = Limits(16, 1024, 6)
 
@@ -93,6 +93,15 @@ def test_unsound_lines_that_reach_into_each_other_are_read_one_by_one() -> None:
     crops = crops_of(page, replace(region, lines=(*region.lines, high)), replace(LIMITS, max_lines=1), True)
     assert [crop.draft for crop in crops] == ["line 0 of the text", "line 1 of the text", None, None]
     assert sum(int((crop.pixels < 128).sum()) for crop in crops) == (page.pixels < 128).sum()
+
+
+def test_a_rule_just_over_a_formula_is_part_of_it() -> None:
+    pixels = np.full((200, 400, 3), 255, np.uint8)
+    pixels[80:100, 100:160] = 0
+    sign = Sign("A", Box(50, 41, 57, 48), (50, 48), 10)
+    page = Page(1, 200, 100, 144, pixels, signs=(sign,), bars=(Box(50, 38.6, 57, 39),))
+    (crop,) = crops_of(page, Region(1, 0, Kind.FORMULA, Box(48, 40, 80, 50)), LIMITS, True)
+    assert crop.draft == r"\overline{A}"
 
 
 def test_a_crop_shows_no_line_of_another_region() -> None:
