@@ -8,7 +8,7 @@ invents something.
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -27,7 +27,7 @@ from gravityocr_models.signs import UNSOUND, Box, hull_of
 LARGE_PX, USUAL_PX = 44, 30  # height of a line's crop from which it is scaled, and to which; body text has about 28
 BESIDE_PT = 4.0  # points over and under a formula in which its accents and rules may be, which no line holds
 CUT_PT = 36.0  # points that a picture's box may have cut off
-SOUND = 0.8  # share of a table's letters
+SOUND = 0.8  # share of a table's letters that must be in sound lines for its layer to count
 MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge
 Ink = NDArray[np.bool_]
 _TASKS = {Kind.TABLE: Task.TABLE, Kind.FORMULA: Task.FORMULA}
@@ -87,8 +87,8 @@ def _formula_in(page: Page, region: Region) -> str:
     """LaTeX of a displayed formula as it is painted; "" where that doesn't tell."""
     if region.kind is not Kind.FORMULA:
         return ""
-    own, box = region.lines, region.box
-    box = Box(box.x0, box.y0 - BESIDE_PT, box.x1, box.y1 + BESIDE_PT)
+    own = region.lines
+    box = replace(region.box, y0=region.box.y0 - BESIDE_PT, y1=region.box.y1 + BESIDE_PT)
     signs = [sign for sign in page.signs if box.holds(sign.box)]
     if len(signs) > MOST_SIGNS:  # no formula, and comparing them all with the lines would take long
         return ""
@@ -155,24 +155,18 @@ def whole_picture(page: Page, box: Box) -> Box:
     ink = ink_of(page.pixels[top : math.ceil(out.y1 * scale), left : math.ceil(out.x1 * scale)])
     labels, _ = ndimage.label(ink, np.ones((3, 3)))
     x0, y0, x1, y1 = (
-        round((edge - start) * scale) for edge, start in zip(_corners(box), (out.x0, out.y0) * 2, strict=True)
+        round((edge - start) * scale) for edge, start in zip(astuple(box), (out.x0, out.y0) * 2, strict=True)
     )
     rows, columns = np.nonzero(np.isin(labels, np.unique(labels[y0:y1, x0:x1])[1:]))
     if not len(rows):
         return box
     ends = columns.min() + left, rows.min() + top, columns.max() + 1 + left, rows.max() + 1 + top
     others = [line.box for line in page.lines if not box.holds(line.box)]
-    for side, end in enumerate(ends):
-        edges = list(_corners(box))
-        edges[side] = (min if side < 2 else max)(edges[side], float(end) / scale)
-        grown = Box(*edges)
+    for side, farther, end in zip(("x0", "y0", "x1", "y1"), (min, min, max, max), ends, strict=True):
+        grown = replace(box, **{side: farther(getattr(box, side), float(end) / scale)})
         if not any(grown.overlaps(other) and not box.overlaps(other) for other in others):
             box = grown
     return box
-
-
-def _corners(box: Box) -> tuple[float, float, float, float]:
-    return box.x0, box.y0, box.x1, box.y1
 
 
 def _is_blank(pixels: NDArray[np.uint8]) -> bool:

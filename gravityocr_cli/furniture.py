@@ -114,7 +114,7 @@ def _edges(report: PageReport, blocks: Sequence[Block]) -> list[_Edge]:
             numbers = [word for word in text.split() if word.isdecimal()]
             offset = int(numbers[0]) - report.page if len(numbers) == 1 and len(numbers[0]) < 6 else None
             kind = Kind.HEADER if middle < top else Kind.FOOTER
-            if not large or (offset is not None and text[0].isdecimal()):  # and not `Exercise 1`, `Exercise 2`
+            if not large or (offset is not None and text[0].isdecimal()):  # `Exercise 1` counts with the pages too
                 edges.append(_Edge(block.region.order, kind, middle, _letters(text), offset, large))
     return edges
 

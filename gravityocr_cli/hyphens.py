@@ -9,17 +9,13 @@ silent.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from gravityocr_cli.inlinemath import is_math
+from gravityocr_cli.inlinemath import is_broken_formula
 
 SOFT_HYPHEN = "\u00ad"
 _HYPHENS = ("-", "\u2010")
 _FRAGMENT = r"[^\W_]+(?:['’\-\u2010][^\W_]+)*"
 _WORD = re.compile(_FRAGMENT)
 _HEAD = re.compile(rf"({_FRAGMENT})[-\u2010]$")
-_OPEN_MATHS = re.compile(
-    r"(?<![\\$])\$([^$]*(?:[=<>+\-−]|\\(?:in|leq(?:slant)?|geq(?:slant)?|sim|simeq|approx|equiv|propto|neq|ll|gg|to|mapsto|"
-    r"rightarrow|subset|subseteq|times|cdot|pm|cup|cap|setminus)))\$$"
-)
 _IDENTIFIER = re.compile(r"\w_$")
 _LETTER_AND_DASH = re.compile(r"\w[-\u2010]?[-–—]$")
 _WIDE = re.compile(
@@ -65,8 +61,8 @@ def join(left: str, right: str, seen: Mapping[str, int]) -> str:
         return left + right
     if left.endswith(SOFT_HYPHEN):
         return left.rstrip(SOFT_HYPHEN) + right
-    if (maths := _OPEN_MATHS.search(left)) and is_math(maths[1]) and re.match(r"\$[^$\s]", right):
-        return f"{left[:-1]} {right[1:]}"  # one formula, broken behind its relation
+    if is_broken_formula(left, right):
+        return f"{left[:-1]} {right[1:]}"
     if head := _HEAD.search(left):
         return _join_at_hyphen(left, head[1], right, seen)
     in_address = _ADDRESS.search(left) and _ADDRESS_REST.match(right)

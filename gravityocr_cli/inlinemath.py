@@ -8,6 +8,10 @@ from gravityocr_models.latex import FUNCTIONS
 
 _MATH = re.compile(r"(?<![\\$a-zA-Z0-9])(\$\$(?!\$)([^$]+)\$\$(?!\$)|\$(?![\s$])([^$]*[^\s$\\])\$(?![0-9$]))")
 _DOLLARS = re.compile(r"\$[^$]+\$")
+_BROKEN_OFF = re.compile(
+    r"(?<![\\$])\$([^$]*(?:[=<>+\-−]|\\(?:in|leq(?:slant)?|geq(?:slant)?|sim|simeq|approx|equiv|propto|neq|ll|gg|to|"
+    r"mapsto|rightarrow|subset|subseteq|times|cdot|pm|cup|cap|setminus)))\$$"
+)
 _RELATION = re.compile(r"[=<>]|\\(?:leq|geq|neq|approx|equiv|sim|in|subset\w*|rightarrow|propto|ll|gg)(?![a-z])")
 _COMMAND = re.compile(r"\\(?:[a-zA-Z]+|[^a-zA-Z\s])")
 _GROUP = re.compile(r"\{[^{}]*\}")
@@ -42,6 +46,12 @@ def is_math(content: str) -> bool:
     if re.search(r"[_^{]", content):
         return longest <= 2
     return longest <= 1 and re.match(r"[\w(\[|+\-−.<>=≤≥±~]", content) is not None
+
+
+def is_broken_formula(left: str, right: str) -> bool:
+    """Whether two lines end and begin with maths that is one formula, broken behind a relation or an operator."""
+    maths = _BROKEN_OFF.search(left)
+    return maths is not None and is_math(maths[1]) and re.match(r"\$[^$\s]", right) is not None
 
 
 def is_formula(text: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gravityocr_cli.inlinemath import is_math
-from gravityocr_cli.mathlines import SMALL, is_maths, place_of, whole_lines
+from gravityocr_cli.mathlines import SMALL, around, is_maths, place_of, whole_lines
 from gravityocr_cli.mathstretches import Glyph, baseline_of, belongs, glyphs_of, size_of, stretches, with_fractions
 from gravityocr_models.mathlayout import inline_latex
 from gravityocr_models.signs import Box, Sign, hull_of
@@ -21,7 +21,7 @@ _GROWN = frozenset("√∑∏∫()[]{}|‖⟨⟩")
 
 
 def maths_in_lines(raw: dict[str, Any]) -> list[Box]:
-    """The boxes of lines with a span in a font of maths."""
+    """The boxes of lines with a span in a font of maths, whole, for what stands in them is to be looked for."""
     blocks = _with_scripts(whole_lines([block.get("lines") for block in raw["blocks"]], ()))
     return [
         Box(*line["bbox"]) for lines in blocks for line in lines or () if any(is_maths(span) for span in line["spans"])
@@ -100,9 +100,11 @@ def _merged(line: dict[str, Any], scripts: Sequence[dict[str, Any]]) -> dict[str
         for char in span["chars"]
         if each is line or not char["c"].isspace()
     ]
-    boxes = [line["bbox"], *(each["bbox"] for each in scripts)]
-    box = (line["bbox"][0], min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
-    return {**line, "bbox": box, "spans": sorted(spans, key=lambda span: span["chars"][0]["bbox"][0])}
+    return {
+        **line,
+        "bbox": around([line, *scripts]),
+        "spans": sorted(spans, key=lambda span: span["chars"][0]["bbox"][0]),
+    }
 
 
 class _Rows:

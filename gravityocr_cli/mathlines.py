@@ -11,7 +11,7 @@ from typing import Any
 
 from gravityocr_models.signs import Box, Sign
 
-MATH_FONT = re.compile(
+_MATH_FONT = re.compile(
     r"cmmi|cmmib|cmsy|cmbsy|cmex|msam|msbm|eu[fs][mb]\d|lmmath|newtxm|newpxm|txmi|txsy|txex|rsfs|mtmi|mtsy|"
     r"math(?:italic|symbol|extension|design)",
     re.IGNORECASE,
@@ -47,12 +47,18 @@ def is_maths(span: dict[str, Any]) -> bool:
 
 @lru_cache(1024)
 def _is_math_font(font: str) -> bool:
-    return MATH_FONT.search(font) is not None
+    return _MATH_FONT.search(font) is not None
 
 
 def place_of(origin: Sequence[float]) -> tuple[float, float]:
     """What a sign is known by, whoever tells of it."""
     return round(origin[0], 1), round(origin[1], 1)
+
+
+def around(parts: Sequence[dict[str, Any]]) -> tuple[float, float, float, float]:
+    """The box around lines or spans."""
+    x0, y0, x1, y1 = zip(*(part["bbox"] for part in parts), strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
 
 
 def _goes_on(line: dict[str, Any], after: dict[str, Any]) -> bool:
@@ -66,12 +72,11 @@ def _goes_on(line: dict[str, Any], after: dict[str, Any]) -> bool:
     near = -(2 if scripts else 1) * size < x0 - right < _APART * size
     maths = is_maths(last) or is_maths(first) or (scripts and last["size"] < SMALL * size)
     upright = min(line["dir"][0], after["dir"][0]) >= 0.99
-    return bool(near and maths and upright and SMALL < other / size < 1 / SMALL)
+    return bool(near and maths and upright and SMALL * size < other < size / SMALL)
 
 
 def _in_a_row(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Lines one behind the other as one, with the blanks that are seen behind text."""
-    x0, y0, x1, y1 = zip(*(line["bbox"] for line in lines), strict=True)
     spans = list(lines[0]["spans"])
     for line in lines[1:]:
         last, after = spans[-1]["chars"][-1], line["spans"][0]["chars"][0]
@@ -80,7 +85,7 @@ def _in_a_row(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
             box = (last["bbox"][2], last["bbox"][1], after["bbox"][0], last["bbox"][3])
             spans.append({**spans[-1], "chars": [{**last, "c": " ", "bbox": box}]})
         spans += line["spans"]
-    return {**lines[0], "bbox": (min(x0), min(y0), max(x1), max(y1)), "spans": spans}
+    return {**lines[0], "bbox": around(lines), "spans": spans}
 
 
 def _as_high_as_its_ink(line: dict[str, Any], inks: Mapping[tuple[float, float], Box]) -> dict[str, Any]:
@@ -92,8 +97,7 @@ def _as_high_as_its_ink(line: dict[str, Any], inks: Mapping[tuple[float, float],
     if not any(_is_too_high(span) for span in line["spans"]):
         return line
     spans = [_of_ink(span, inks) if _is_too_high(span) else span for span in line["spans"]]
-    x0, y0, x1, y1 = zip(*(span["bbox"] for span in spans), strict=True)
-    return {**line, "spans": spans, "bbox": (min(x0), min(y0), max(x1), max(y1))}
+    return {**line, "spans": spans, "bbox": around(spans)}
 
 
 def _is_too_high(span: dict[str, Any]) -> bool:

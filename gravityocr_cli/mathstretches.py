@@ -66,12 +66,12 @@ def glyphs_of(line: dict[str, Any]) -> Iterator[Glyph]:
                 spaced = True
                 continue
             text, box = unicodedata.normalize("NFC", char["c"]), tuple(char["bbox"])
-            off = abs(char["origin"][1] - baseline) / size
-            off_line = not math and _LOWERED[0] < off < _LOWERED[1] and text not in _ACCENTS
+            off = abs(char["origin"][1] - baseline)
+            off_line = not math and _LOWERED[0] * size < off < _LOWERED[1] * size and text not in _ACCENTS
             small = span["size"] < SMALL * size or off_line
-            white = (box[0] - right) / size
-            pardoned = before is not None and _is_no_blank(before, text, math, small, white)
-            blank = (before is not None and white > _SLANT) or (spaced and not pardoned)
+            white = box[0] - right
+            pardoned = before is not None and _is_no_blank(before, text, math, small, white < _THIN * size)
+            blank = (before is not None and white > _SLANT * size) or (spaced and not pardoned)
             before = Glyph(text, math, bold, small, spaced, blank, box, char["origin"], (number, place))
             yield before
             spaced, right = False, max(right, box[2])  # of a lower and an upper script the wider one counts
@@ -90,11 +90,11 @@ def with_fractions(glyphs: Sequence[Glyph], bars: Sequence[Box], size: float) ->
     ]
 
 
-def _is_no_blank(before: Glyph, text: str, math: bool, small: bool, white: float) -> bool:
+def _is_no_blank(before: Glyph, text: str, math: bool, small: bool, thin: bool) -> bool:
     """Whether what MuPDF takes for a blank is a letter's slant or thin white within maths."""
     if not (before.math or before.small):
         return False
-    return small or text in _ACCENTS or (before.math and text in _OPENING) or (math and white < _THIN)
+    return small or text in _ACCENTS or (before.math and text in _OPENING) or (math and thin)
 
 
 def stretches(glyphs: Sequence[Glyph]) -> Iterator[tuple[int, int]]:

@@ -83,7 +83,7 @@ def with_underscores(raw: dict[str, Any], rules: Sequence[Box]) -> dict[str, Any
 def _fills(rule: Box, blank: dict[str, Any], size: float) -> bool:
     x0, _, x1, _ = blank["bbox"]
     inside = x0 - 0.1 * size < rule.x0 and rule.x1 < x1 + 0.1 * size and rule.width > 0.5 * (x1 - x0)
-    return bool(inside and -0.05 < (rule.y0 - blank["origin"][1]) / size < 0.3)
+    return bool(inside and -0.05 * size < rule.y0 - blank["origin"][1] < 0.3 * size)
 
 
 def with_ticks(lines: Sequence[Line], ticks: Sequence[Tick]) -> tuple[Line, ...]:
@@ -125,8 +125,8 @@ def _in_a_row(row: Sequence[Line]) -> str:
     """The text of pieces that stand side by side; MuPDF ends one where a link does, within a word too."""
     text = row[0].text
     for before, line in pairwise(row):
-        white = (line.box.x0 - before.box.x1) / line.size
-        text += ("" if -_TOUCHING < white < _TOUCHING else " ") + line.text
+        touching = abs(line.box.x0 - before.box.x1) < _TOUCHING * line.size
+        text += ("" if touching else " ") + line.text
     return text
 
 

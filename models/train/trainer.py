@@ -101,7 +101,7 @@ class Trainer:
         before = self.progress.samples
         self.progress.samples += samples
         if self.turn and before < self.turn[0] <= self.progress.samples:
-            # What is not trained any more stays at its best.
+            # The average begins anew from the model, which would else fall back behind it.
             torch._foreach_copy_(list(self.model.state_dict().values()), list(self.average.values()))
             self.turn[1]()
             self.average = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}

@@ -203,6 +203,15 @@ def test_a_fraction_and_what_holds_it_are_one_formula() -> None:
     assert texts == [r"at $x( \frac{\pi}{2})$ of"]
 
 
+def test_a_font_of_no_size_is_no_fault() -> None:
+    line = Setter().put("see ", "t").put("y", "i").end().put("z", "i").put(" there", "t").end()
+    for each in line.lines:
+        for span in each["spans"]:
+            span["size"] = 0.0
+    assert maths_in_lines(line.raw())
+    assert "see" in line.read()[0]
+
+
 def test_columns_and_rows_stay_apart() -> None:
     line = Setter().put("one ", "t").put("x", "i").end()
     line.x += 12

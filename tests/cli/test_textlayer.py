@@ -237,3 +237,7 @@ def test_a_short_rule_at_the_foot_of_white_is_an_underscore(make_pdf: MakePdf) -
         page.insert_text((72, 130), "two words", fontsize=11)
 
     assert [line.text for line in lines_on(make_pdf(paint))] == ["gcm_aes", "two words"]
+
+
+def test_pieces_of_no_size_are_no_fault() -> None:
+    assert draft_of([Line(Box(0, 0, 5, 9), "a", 0), Line(Box(9, 0, 12, 9), "b", 0)]) == "a b"
