@@ -11,6 +11,7 @@ decoded.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -23,11 +24,13 @@ from gravityocr_models.glyphs import STRUCTURE, Named, Slot, Tag, named
 from gravityocr_models.inkformula import seen_latex
 from gravityocr_models.letters import Letters, settled
 from gravityocr_models.records import Task
+from gravityocr_models.signs import UNSOUND
 from gravityocr_models.tokenizer import Tokenizer
 
 BONUS = 20.0  # nats; chosen on held-out lines (docs/journal.md)
 STRAY = 0.1  # share of a line's glyphs that may stand outside its two rows of tokens
 STACKED = 0.2  # share of a sloping line's columns that may have glyphs in several rows
+MOST_PIECES = 4  # bytes of a character
 WORD = 32  # characters that the next token is looked for in
 
 
@@ -110,12 +113,20 @@ class Place:
         return int(nearest[np.abs(nearest - self._length).argmin()])
 
 
+@dataclass(frozen=True)
+class _Stand:
+    """A place, and the pieces behind it of a character that is not whole yet: rare ones are several tokens."""
+
+    place: Place
+    begun: tuple[int, ...] = ()
+
+
 class Reading:
     """A crop read by the encoder, followed while an answer is written. Asked with ever more ids of one answer."""
 
     def __init__(self, line: str, tokenizer: Tokenizer, end: int) -> None:
         self.line, self._tokenizer, self._end = line, tokenizer, end
-        self._start = self._place = Place(line)
+        self._start = self._stand = _Stand(Place(line))
         self._known = 0
 
     def draft(self, committed: Sequence[int]) -> list[int]:
@@ -128,30 +139,33 @@ class Reading:
         What stands behind a mask is told apart from the other masks by its place alone, so its hint is what the reading
         has there.
         """
-        place = self._reached(committed)
-        hints = [self._next(place)]
+        stand = self._reached(committed)
+        hints = [self._from(stand, WORD)[0]]
         for token in candidates:
-            place = self._after(place, token)
-            hints.append(self._next(place))
-        return hints + (self._from(place)[1 : 1 + masks] if masks else [])
+            stand = self._after(stand, token)
+            hints.append(self._from(stand, WORD)[0])
+        return hints + (self._from(stand)[1 : 1 + masks] if masks else [])
 
-    def _reached(self, committed: Sequence[int]) -> Place:
+    def _reached(self, committed: Sequence[int]) -> "_Stand":
         if len(committed) < self._known:  # another answer begins
-            self._place, self._known = self._start, 0
+            self._stand, self._known = self._start, 0
         for token in committed[self._known :]:
-            self._place = self._after(self._place, token)
+            self._stand = self._after(self._stand, token)
         self._known = len(committed)
-        return self._place
+        return self._stand
 
-    def _after(self, place: Place, token: int) -> Place:
-        return place.after(self._tokenizer.decode([token]))
+    def _after(self, stand: "_Stand", token: int) -> "_Stand":
+        begun = (*stand.begun, token)
+        text = self._tokenizer.decode(begun)
+        if text.endswith(UNSOUND) and len(begun) < MOST_PIECES:
+            return _Stand(stand.place, begun)
+        return _Stand(stand.place.after(text))
 
-    def _from(self, place: Place) -> list[int]:
-        return [*self._tokenizer.encode(self.line[place.at :]), self._end]
-
-    def _next(self, place: Place) -> int:
-        at = place.at
-        return (self._tokenizer.encode(self.line[at : at + WORD]) or [self._end])[0]
+    def _from(self, stand: "_Stand", most: int | None = None) -> list[int]:
+        """Ids of what follows, of so many characters of it at most, and an end."""
+        at, begun = stand.place.at, list(stand.begun)
+        ids = [*self._tokenizer.encode(self.line[at : None if most is None else at + most]), self._end]
+        return ids[len(begun) :] if ids[: len(begun)] == begun else ids
 
 
 def with_hints(logits: Tensor, hints: Tensor) -> Tensor:

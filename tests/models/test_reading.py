@@ -7,6 +7,7 @@ import torch
 
 from gravityocr_models.glyphs import Named, Tag
 from gravityocr_models.reading import BONUS, Place, Reading, spell_line, with_hints
+from gravityocr_models.signs import UNSOUND
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.weights import NANO
 
@@ -77,6 +78,16 @@ def test_a_reading_goes_on_behind_what_was_committed() -> None:
     assert reading.hints(committed, further) == [*further, END]
     assert reading.draft([*committed, *further]) == [END]
     assert reading.draft([])[0] == tokenizer.encode("the")[0]  # another answer
+
+
+def test_a_character_of_several_pieces_is_followed_piece_by_piece() -> None:
+    tokenizer = Tokenizer.load(NANO / "tokenizer.json")
+    line = "die Menge ℱ und 中"
+    ids = tokenizer.encode(line)
+    assert any(tokenizer.decode([token]) == UNSOUND for token in ids)
+    assert Reading(line, tokenizer, END).hints([], ids) == [*ids, END]
+    for cut in range(len(ids) + 1):
+        assert Reading(line, tokenizer, END).draft(ids[:cut]) == [*ids[cut:], END]
 
 
 def test_hints_depend_on_the_ids_before_them_alone() -> None:
