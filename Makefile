@@ -12,7 +12,7 @@ help:  ## this list
 
 setup: $(STAMP)  ## virtual environment with everything installed (once)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml models/kernels.c
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

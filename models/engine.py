@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gravityocr_models import weights
+from gravityocr_models.compiled import SMALL
 from gravityocr_models.family import Conventions, read_conventions
 from gravityocr_models.glyphs import Named, emptiness, slots
 from gravityocr_models.image import levelled, normalise, stack
@@ -39,7 +40,6 @@ VISION_PIXELS = {"cpu": 120_000, "cuda": 1_500_000}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 FORMULA_ALIKE = 0.2  # share of letters: true layers have more, other formulas' less (docs/journal.md)
 LOOKS = (0.0, 0.3, 0.7)  # of a token: what a formula is shifted by
-SMALL = 512  # width of a decoder whose products one core computes about as fast as several
 LEAST_LIMIT = 48  # tokens that even the smallest crop may have
 
 Item = TypeVar("Item")
@@ -116,7 +116,8 @@ class Engine:
         """Device and number format, for people."""
         model = self.checkpoint.model
         threads = self.threads * torch.get_num_threads()
-        return f"{model.device} {str(model.dtype).removeprefix('torch.')}, {threads} threads"
+        kernels = ", compiled kernels" if model.compiled_head is not None else ""
+        return f"{model.device} {str(model.dtype).removeprefix('torch.')}, {threads} threads{kernels}"
 
     def read(
         self,

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from gravityocr_models.attention import attend
 from gravityocr_models.cache import Window
+from gravityocr_models.compiled import CompiledDecoder, CompiledHead, CompiledStem
 from gravityocr_models.config import OcrConfig, TextConfig, VisionConfig
 from gravityocr_models.glyphs import Tag
 
@@ -130,9 +131,16 @@ class ConvStem(nn.Module):
             nn.Sequential(*(StemBlock(width, config.rms_norm_eps) for _ in range(depth)))
             for width, depth in zip(config.stem_widths[:-1], depths, strict=True)
         )
+        self.compiled: CompiledStem | None = None  # see lay_out
+
+    def lay_out(self) -> None:
+        """Have kernels.c do the work where it can."""
+        self.compiled = CompiledStem(self) if CompiledStem.fits(self) else None
 
     def forward(self, pixels: Tensor) -> Tensor:
         """[B, C, H, W] -> [B, n, hidden], row by row."""
+        if self.compiled is not None:
+            return self.compiled(pixels)
         x = pixels.contiguous(memory_format=torch.channels_last)
         for conv, norm, blocks in zip(self.convs[:-1], self.norms[:-1], self.blocks, strict=True):
             x = blocks(F.silu(norm(conv(x).permute(0, 2, 3, 1))).permute(0, 3, 1, 2))
@@ -336,6 +344,14 @@ class TextModel(nn.Module):
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.compiled: CompiledDecoder | None = None  # see lay_out
+
+    def lay_out(self) -> None:
+        """Have kernels.c do the work where it can, and lay the weights out for where it can't."""
+        fits = CompiledDecoder.fits(self)
+        self.compiled = CompiledDecoder(self, *rotary(self.config, self.norm.weight.device)) if fits else None
+        for layer in self.layers:
+            layer.self_attn.lay_out()  # type: ignore[union-attr, operator]
 
     def forward(
         self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: Window | None = None, read: "Read | None" = None
@@ -345,6 +361,8 @@ class TextModel(nn.Module):
         embeds [B, T, hidden]; positions int64 [3, B, T] (time, row, column); mask as in `attend`, [B, 1, T, S]: S = T
         without a cache, else the slots of the cache that are looked at. With a cache the new keys are written to it.
         """
+        if self.compiled is not None and cache is not None:
+            return self.compiled(embeds, positions, mask, cache, read)
         axis, inv_freq = rotary(self.config, embeds.device)
         angles = (positions.permute(1, 2, 0).index_select(-1, axis) * inv_freq)[:, :, None]
         cos, sin = angles.cos().to(embeds.dtype), angles.sin().to(embeds.dtype)
@@ -387,6 +405,7 @@ class OcrModel(nn.Module):
         self.lm_head = nn.Linear(config.text.hidden_size, config.text.vocab_size, bias=False)
         named = config.vision.glyphs
         self.glyph_head = GlyphHead(config.text.hidden_size, named) if named else None
+        self.compiled_head: CompiledHead | None = None  # see lay_out
 
     @property
     def device(self) -> torch.device:
@@ -397,14 +416,16 @@ class OcrModel(nn.Module):
         return self.lm_head.weight.dtype
 
     def lay_out(self) -> "OcrModel":
-        """Weights as serving wants them, under the same names. After it the model can't be moved or trained."""
+        """Weights as serving wants them, under the same names. After it they can't be moved, changed or trained."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 module.weight.data = _read_along(module.weight.data)
             elif isinstance(module, nn.Conv2d):
                 module.to(memory_format=torch.channels_last)  # as the pixels come
-        for layer in self.model.language_model.layers:
-            layer.self_attn.lay_out()  # type: ignore[union-attr, operator]
+        for module in self.modules():
+            if isinstance(module, ConvStem | TextModel):
+                module.lay_out()
+        self.compiled_head = CompiledHead(self.lm_head) if CompiledHead.fits(self.lm_head) else None
         return self
 
     def see(self, pixels: Tensor) -> Tensor:

@@ -14,14 +14,14 @@ from gravityocr_models.attention import additive, folded, window_mask
 from gravityocr_models.cache import KVCache
 from gravityocr_models.graphs import Graphs
 from gravityocr_models.ocr import OcrModel, Read, picked
-from gravityocr_models.reading import with_hints
+from gravityocr_models.reading import BONUS, with_hints
 
 CACHE_STEP = 256  # slots that the cache begins with
 NO_HINT = -1
 HEADER = 4  # columns of a packed window before its ids
 # Rows that cost as much as a forward's fixed part, its calls and memory traffic (docs/performance.md). A CPU soon has
 # its hands full; a GPU moves the weights once for hundreds of rows.
-FREE_ROWS = {"cpu": 16.0, "cuda": 250.0}
+FREE_ROWS = {"cpu": 16.0, "compiled": 4.5, "cuda": 250.0}
 PREFILL_ROWS = {"cpu": 640, "cuda": 4_096}  # most of one prefill: bounds its memory, and keeps a CPU's in its caches
 
 
@@ -93,7 +93,8 @@ class Runner:
     @property
     def free_rows(self) -> float:
         """Rows that cost as much as the fixed part of a forward."""
-        return FREE_ROWS.get(self.model.device.type, FREE_ROWS["cpu"])
+        kind = "compiled" if self.model.compiled_head is not None else self.model.device.type
+        return FREE_ROWS.get(kind, FREE_ROWS["cpu"])
 
     @property
     def prefill_rows(self) -> int:
@@ -169,11 +170,14 @@ class Runner:
 
     def _judged(self, hidden: Tensor, drafts: Tensor, drafted: Tensor, hints: Tensor) -> Tensor:
         """Packed: candidates accepted, every row's choice, its probability. float32 holds ids up to 2 ** 24."""
-        logits = self.model.logits(hidden).float()
-        if hints.shape[1]:
-            logits = with_hints(logits, hints)
-        choices = logits.argmax(dim=-1)
-        certainty = logits.softmax(dim=-1).gather(-1, choices[..., None])[..., 0]
+        if self.model.compiled_head is not None:
+            choices, certainty = self.model.compiled_head(hidden, hints, BONUS)
+        else:
+            logits = self.model.logits(hidden).float()
+            if hints.shape[1]:
+                logits = with_hints(logits, hints)
+            choices = logits.argmax(dim=-1)
+            certainty = logits.softmax(dim=-1).gather(-1, choices[..., None])[..., 0]
         return torch.cat([accept(drafts, drafted, choices)[:, None], choices, certainty], dim=1)
 
     def _reserve(self, sequences: int, slots: int) -> None:
