@@ -12,15 +12,12 @@ from ctypes import POINTER, Structure, byref, c_float, c_int32, c_int64, c_size_
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gravityocr_models.cache import Window
-
-if TYPE_CHECKING:
-    from gravityocr_models.ocr import ConvStem, Read, TextModel
 
 PANEL, HEAD, TILES, BLOCK = 16, 64, 48, 48  # as in kernels.c
 SMALL = 512  # width of a decoder whose products one core computes about as fast as several
@@ -100,12 +97,12 @@ class _Packed:
 class CompiledDecoder(_Packed):
     """A decoder's forward with a cache."""
 
-    def __init__(self, model: "TextModel", axis: Tensor, frequency: Tensor) -> None:
-        """axis, frequency: of each rotary pair, see `ocr.rotary`."""
+    def __init__(self, model: Any, axis: Tensor, frequency: Tensor) -> None:
+        """model: an `ocr.TextModel`. axis, frequency: of each rotary pair, see `ocr.rotary`."""
         super().__init__()
         config = model.config
-        layers, parts = [], cast("Any", model.layers)  # modules in lists have no types of their own
-        for layer in parts:
+        layers = []
+        for layer in model.layers:
             attention, mlp = layer.self_attn, layer.mlp
             matrices = (
                 (attention.q_proj.weight,), (attention.k_proj.weight, attention.v_proj.weight),
@@ -127,14 +124,16 @@ class CompiledDecoder(_Packed):
         self._room = BLOCK * (config.hidden_size + config.num_attention_heads * HEAD + inner)
 
     @staticmethod
-    def fits(model: "TextModel") -> bool:
+    def fits(model: Any) -> bool:
         """Whether the kernels serve this decoder."""
         config = model.config
         sizes = config.hidden_size, config.intermediate_size
         return config.head_dim == HEAD and serves(model.norm.weight, *sizes)
 
-    def __call__(self, embeds: Tensor, positions: Tensor, mask: Tensor, window: Window, read: "Read | None") -> Tensor:
-        """See `TextModel.forward`; the mask is additive."""
+    def __call__(
+        self, embeds: Tensor, positions: Tensor, mask: Tensor, window: Window, read: tuple[Tensor, Tensor] | None
+    ) -> Tensor:
+        """See `TextModel.forward`; the mask is additive. read: rows and mask of an `ocr.Read`."""
         batch, width, hidden = embeds.shape
         x = embeds.clone(memory_format=torch.contiguous_format)  # worked on in place
         positions, mask = positions.contiguous(), mask.contiguous()
@@ -145,7 +144,7 @@ class CompiledDecoder(_Packed):
         call.stride = keys.stride(1) // self._slot
         wanted = width
         if read is not None:
-            rows, read_mask = read.rows.contiguous(), read.mask.contiguous()
+            rows, read_mask = (each.contiguous() for each in read)
             wanted = call.read = rows.shape[1]
             call.read_mask_rows, call.rows, call.read_mask = read_mask.shape[2], rows.data_ptr(), read_mask.data_ptr()
         room = embeds.new_empty(batch * width * HEAD + mask.shape[-1] + PANEL + self._room)
@@ -156,25 +155,25 @@ class CompiledDecoder(_Packed):
 class CompiledStem(_Packed):
     """A stem's forward."""
 
-    def __init__(self, module: "ConvStem") -> None:
+    def __init__(self, module: Any) -> None:
+        """module: an `ocr.ConvStem`."""
         super().__init__()
         stages = []
-        convs, norms, all_blocks = _parts(module)
-        for conv, norm, blocks in zip(convs, norms, [*all_blocks, ()], strict=True):
+        for conv, norm, blocks in zip(module.convs, module.norms, [*module.blocks, ()], strict=True):
             made = [
                 _StemBlock(self._address(block.norm.weight), self._turned(block.conv1), self._turned(block.conv2))
                 for block in blocks
             ]
             matrix = self._matrix(conv.weight.permute(0, 2, 3, 1).flatten(1), bias=conv.bias)
             stages.append(_Stage(matrix, self._address(norm.weight), self._array(_StemBlock, made), len(made)))
-        self._stages, self._eps = self._array(_Stage, stages), norms[0].eps
-        self._widths = [int(conv.out_channels) for conv in convs]
+        self._stages, self._eps = self._array(_Stage, stages), module.norms[0].eps
+        self._widths = [int(conv.out_channels) for conv in module.convs]
 
     @staticmethod
-    def fits(module: "ConvStem") -> bool:
+    def fits(module: Any) -> bool:
         """Whether the kernels serve this stem."""
-        convs, _, _ = _parts(module)
-        return convs[0].in_channels == 1 and serves(convs[0].weight, *(conv.out_channels for conv in convs))
+        widths = [conv.out_channels for conv in module.convs]
+        return module.convs[0].in_channels == 1 and serves(module.convs[0].weight, *widths)
 
     def _turned(self, conv: nn.Conv2d) -> _Matrix:
         """A convolution's weights as the 16 matrices of F(2x2, 3x3)."""
@@ -195,11 +194,6 @@ class CompiledStem(_Packed):
                 c_void_p(tokens.data_ptr()), c_void_p(room.data_ptr()), c_size_t(max(frames)),
             )  # fmt: skip
         return out
-
-
-def _parts(stem: "ConvStem") -> tuple[Any, Any, Any]:
-    """Modules in lists have no types of their own."""
-    return stem.convs, stem.norms, stem.blocks
 
 
 class CompiledHead(_Packed):

@@ -362,7 +362,7 @@ class TextModel(nn.Module):
         without a cache, else the slots of the cache that are looked at. With a cache the new keys are written to it.
         """
         if self.compiled is not None and cache is not None:
-            return self.compiled(embeds, positions, mask, cache, read)
+            return self.compiled(embeds, positions, mask, cache, None if read is None else (read.rows, read.mask))
         axis, inv_freq = rotary(self.config, embeds.device)
         angles = (positions.permute(1, 2, 0).index_select(-1, axis) * inv_freq)[:, :, None]
         cos, sin = angles.cos().to(embeds.dtype), angles.sin().to(embeds.dtype)

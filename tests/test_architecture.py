@@ -20,6 +20,7 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 MODELS_ROWS = (
     {"config", "store"},
     {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs", "signs"},
+    {"compiled"},
     {"ink", "signshapes"},
     {"folding", "formulas", "verdict"},
     {"teds", "letters", "mathsigns"},
