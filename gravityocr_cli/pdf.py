@@ -31,7 +31,7 @@ from gravityocr_cli.mathinline import maths_in_lines, with_maths
 from gravityocr_cli.painted import formula_paint, level_rules
 from gravityocr_cli.regions import Found
 from gravityocr_cli.textlayer import lines_of, with_ticks, with_underscores
-from gravityocr_models.layout import unspun
+from gravityocr_models.layout import fused, unspun
 from gravityocr_models.signs import Box
 
 MAX_FILE_BYTES = 4 * 2**30
@@ -64,13 +64,17 @@ def _layout_networks() -> Any:
 
 def _spare_layout_analysis() -> None:
     """Has the layout analysis leave the cells of tables alone, up to a third of its time, for which nobody here asks;
-    has its threads sleep while they wait; and has it keep its memory from page to page, all of which have one size for
-    it: fetching that anew is a fifth of its time. A release that is made otherwise goes on as before."""
+    has its threads sleep while they wait; has it keep its memory from page to page, all of which have one size for
+    it: fetching that anew is a fifth of its time; and spares the network that looks at the page another pass over its
+    features behind every convolution. A release that is made otherwise goes on as before."""
     networks = _layout_networks()
     with suppress(AttributeError):
         networks.table_grid_extractor = None
         for session in (networks.session, networks.feature_extractor._session):
             unspun(session._sess_options_initial).enable_cpu_mem_arena = True
+        looks = networks.feature_extractor._session
+        looks._model_bytes, looks._model_path = fused(Path(looks._model_path).read_bytes()), None
+        for session in (networks.session, looks):
             session.set_providers(session.get_providers())  # loads the network anew
 
 
@@ -157,13 +161,13 @@ class Source:
             return _image_sheet(page, self._path, number, dpi, self._max_pixels, started)
         _check_content(self._document, page)
         given, links, ticks = page, _links(page), _ticks(page)
-        page, turn = _upright(self._document, page)
+        page, turn, raw = _upright(self._document, page)
         frame = _frame(given, turn)
         links = [Link(_moved(each.box, frame), each.target) for each in links]
         ticks = [Tick(_moved(each.box, frame), each.on) for each in ticks]
         pixels, dpi = _render(page, dpi / 72, self._max_pixels)
         shown = Box(0, 0, page.rect.width, page.rect.height)
-        raw, scan = with_underscores(_painted_text(page), level_rules(page)), _is_scan(page)
+        raw, scan = with_underscores(raw, level_rules(page)), _is_scan(page)
         maths = [] if scan else maths_in_lines(raw)
         lines = () if maths else with_ticks(lines_of(raw, shown, pixels, dpi, scan, links), ticks)
         found, warnings = _layout(page) if maths or lines else ((), ())
@@ -224,15 +228,16 @@ def _check_content(document: pymupdf.Document, page: pymupdf.Page) -> None:
         raise ValueError("its content is missing from the file")
 
 
-def _upright(document: pymupdf.Document, page: pymupdf.Page) -> tuple[pymupdf.Page, int]:
-    """The page in its displayed frame, without rotation left, turned so that most of its text runs left to right; and
-    by how many degrees clockwise that is."""
+def _upright(document: pymupdf.Document, page: pymupdf.Page) -> tuple[pymupdf.Page, int, dict[str, Any]]:
+    """The page in its displayed frame, without rotation left, turned so that most of its text runs left to right; by
+    how many degrees clockwise that is; and its painted text."""
     shown = page.rotation
     page.set_rotation(0)  # the frame in which PyMuPDF reports text in any case
-    turn = _text_angle(page.get_text("dict", flags=_TEXT_FLAGS))
+    raw = _painted_text(page)
+    turn = _text_angle(raw)
     shown = shown if turn is None else -turn % 360
     if shown == 0:
-        return page, 0
+        return page, 0, raw
     width, height = page.rect.width, page.rect.height
     if shown in (90, 270):
         width, height = height, width
@@ -241,7 +246,7 @@ def _upright(document: pymupdf.Document, page: pymupdf.Page) -> tuple[pymupdf.Pa
     source, number = _without_fields(document, page)
     turned.show_pdf_page(turned.rect, source, number, rotate=-shown)
     turned.owner = copy  # a page does not keep its document alive
-    return turned, shown
+    return turned, shown, _painted_text(turned)
 
 
 def _aside(page: pymupdf.Page, part: Aside, number: int, dpi: float) -> Sheet:
@@ -291,7 +296,7 @@ def _text_angle(raw: dict[str, Any]) -> int | None:
                 continue  # Chinese or Japanese in columns stands upright as it is
             across, down = line["dir"]
             angle = round(math.degrees(math.atan2(down, across)) / 90) * 90 % 360
-            turns[angle] += sum(len(span["text"].strip()) for span in line["spans"])
+            turns[angle] += sum(not char["c"].isspace() for span in line["spans"] for char in span["chars"])
     if turns.total() < 20:
         return None
     angle, count = turns.most_common(1)[0]

@@ -57,6 +57,29 @@ def unspun(options: Any) -> Any:
     return options
 
 
+def fused(network: bytes) -> bytes:
+    """An ONNX network with PRelu of a single slope as LeakyRelu, which onnxruntime does within the convolution before.
+
+    A pass over all features less each time, a quarter of such a network's time; the results are the same.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.ModelProto.FromString(network)
+    slopes = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    left = set()
+    for node in model.graph.node:
+        if node.op_type == "PRelu" and node.input[1] in slopes and slopes[node.input[1]].size == 1:
+            left.add(name := node.input.pop())
+            node.op_type = "LeakyRelu"
+            node.attribute.append(helper.make_attribute("alpha", slopes[name].item()))
+    left -= {name for node in model.graph.node for name in node.input}
+    kept = [each for each in model.graph.initializer if each.name not in left]  # onnxruntime warns of what nobody uses
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    return bytes(model.SerializeToString())
+
+
 class Detector:
     """The network, ready to run on one thread. Raises ValueError or OSError where the file is none of ours."""
 

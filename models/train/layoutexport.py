@@ -52,7 +52,7 @@ def write_onnx(reader: nn.Module, path: Path, long_side: int) -> None:
 
 def _halve(path: Path, facts: dict[str, str]) -> None:
     """Rewrites the file with its large weights in half precision, cast back when it is loaded, and the facts added."""
-    import onnx  # of the [train] extra
+    import onnx
 
     model = onnx.load(str(path))
     casts = []

@@ -21,7 +21,7 @@ DOCLAYNET = (
 
 def started(export: Path) -> Yolo:
     """Our network with the weights of an ONNX export. Raises KeyError or RuntimeError where they are others."""
-    import onnx  # of the [train] extra
+    import onnx
 
     names = (
         (each.name.removeprefix("network.").removesuffix(".half"), onnx.numpy_helper.to_array(each))

@@ -51,6 +51,10 @@ def test_the_layout_analysis_keeps_its_memory_and_its_threads_sleep_while_they_w
         assert options.enable_cpu_mem_arena
 
 
+def test_the_network_that_looks_at_a_page_has_its_activations_within_its_convolutions() -> None:
+    assert b"PRelu" not in _layout_networks().feature_extractor._session._model_bytes
+
+
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
 @pytest.mark.parametrize("cropped", [False, True])
 def test_boxes_lie_on_the_pixels_of_their_text(make_pdf: MakePdf, rotation: int, cropped: bool) -> None:

@@ -4,17 +4,18 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 import torch
 from numpy.typing import NDArray
+from onnx import helper, numpy_helper
 from PIL import Image, ImageDraw
 
 from gravityocr_models import layout
-from gravityocr_models.layout import LABELS, Detector, Found, distinct, network_input
+from gravityocr_models.layout import LABELS, Detector, Found, distinct, fused, network_input
 from gravityocr_models.train.layoutexport import export
 from gravityocr_models.yolo import Yolo, decode
-
-pytest.importorskip("onnx", reason="the exporter's, of the [train] extra")
 
 
 def network(seed: int = 0) -> Yolo:
@@ -97,3 +98,29 @@ def test_what_is_no_detector_of_ours_is_refused(
 def test_an_answer_is_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Found("text", (0, 0, 1, 1), 0.5).score = 1.0  # type: ignore[misc]
+
+
+def test_activations_with_one_slope_are_fused_and_others_are_left() -> None:
+    """The same numbers come out, the slopes that nobody needs any more are gone, one that is still needed is not."""
+    rng = np.random.default_rng(0)
+    tensors = {
+        "weight": rng.normal(size=(4, 3, 3, 3)), "one": np.full((1, 1, 1, 1), 0.2), "two": np.full((1,), -0.3),
+        "each": rng.uniform(size=(4, 1, 1)),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Conv", ["x", "weight"], ["a"]), helper.make_node("PRelu", ["a", "one"], ["b"]),
+        helper.make_node("PRelu", ["b", "each"], ["c"]), helper.make_node("PRelu", ["c", "two"], ["d"]),
+        helper.make_node("Mul", ["d", "two"], ["y"]),
+    ]  # fmt: skip
+    graph = helper.make_graph(
+        nodes, "net", [helper.make_tensor_value_info("x", 1, [1, 3, 8, 8])],
+        [helper.make_tensor_value_info("y", 1, None)],
+        [numpy_helper.from_array(values.astype(np.float32), name) for name, values in tensors.items()],
+    )  # fmt: skip
+    given = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    made = onnx.ModelProto.FromString(fused(given))
+    assert [node.op_type for node in made.graph.node] == ["Conv", "LeakyRelu", "PRelu", "LeakyRelu", "Mul"]
+    assert [each.name for each in made.graph.initializer] == ["weight", "two", "each"]
+    pixels = {"x": rng.normal(size=(1, 3, 8, 8)).astype(np.float32)}
+    before, after = (onnxruntime.InferenceSession(net).run(None, pixels)[0] for net in (given, fused(given)))
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
