@@ -9,6 +9,7 @@ class Stage:
 
     words, lines, paragraphs: shares of text crops, adding up to 1. max_words: longest piece of a line. max_lines:
     longest paragraph. formulas, tables: shares of all crops. max_cells: largest table. scan: share of scan look.
+    screens: share of crops of text that are as small as on screens, before some of them are scanned.
     papers, sheets: shares of real papers and of pages typeset by LaTeX among the pages that text is cut from; the rest
     is typeset on the spot.
     """
@@ -22,6 +23,7 @@ class Stage:
     tables: float = 0.0
     max_cells: int = 80
     scan: float = 0.0
+    screens: float = 0.0
     papers: float = 0.35
     sheets: float = 0.3
 
@@ -42,12 +44,13 @@ _CURRICULUM = (
     (READING_FIRST, Stage(words=0.25, lines=0.75, paragraphs=0.0, formulas=0.65, scan=0.3)),
     (
         READING_FIRST + 300_000,
-        Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=6, formulas=0.4, scan=0.35),
+        Stage(words=0.2, lines=0.8, paragraphs=0.0, max_words=6, formulas=0.45, scan=0.3, screens=0.3),
     ),
     (
         None,
         Stage(
-            words=0.1, lines=0.5, paragraphs=0.4, max_words=8, formulas=0.2, tables=0.12, scan=0.35
+            words=0.1, lines=0.5, paragraphs=0.4, max_words=8, formulas=0.2, tables=0.12, scan=0.3,
+            screens=0.2,
         ),
     ),
 )  # fmt: skip

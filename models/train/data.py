@@ -20,7 +20,7 @@ from gravityocr_models.train.curriculum import Stage
 from gravityocr_models.train.cuts import crops_of_page, cut
 from gravityocr_models.train.pages import PIXELS_PER_POINT, TextPage, read_page
 from gravityocr_models.train.sample import Sample
-from gravityocr_models.train.scanlook import MAX_SKEW_DEGREES, paper, scan_look, skewed_point, toned
+from gravityocr_models.train.scanlook import MAX_SKEW_DEGREES, paper, scan_look, screened, skewed_point, toned
 from gravityocr_models.train.sheets import FORMULA, read_sheet, sources_of
 from gravityocr_models.train.tablepaint import draw_table
 from gravityocr_models.train.typeset import draw_formula, pick, story_pdf
@@ -32,6 +32,7 @@ OPEN_PAGES = 12
 OPEN_SHEETS = 4
 FORMULAS_OF_A_SHEET = 16
 SHEET_FORMULAS = 0.8  # of formulas, where there are sheets; the rest are images, which come from other renderers
+SMALLEST_TYPE = 0.7  # of what type on screens is set in
 TONED = 0.12  # share of samples that are not black on white
 
 
@@ -52,6 +53,8 @@ def samples(corpora: Corpora, seed: int, stage: Stage, split: Split = "train") -
             sample = _dealt(texts, _fresh_crops, mine, rng, stage)
         if rng.random() < TONED:
             sample = replace(sample, pixels=toned(sample.pixels, rng))
+        if sample.task is Task.TEXT and rng.random() < stage.screens:
+            sample = on_screen(sample, rng)
         yield scanned(sample, rng) if rng.random() < stage.scan else sample
 
 
@@ -61,6 +64,13 @@ def _dealt(decks: list[list[Sample]], fresh: Maker, corpora: Corpora, rng: Rng, 
     if not deck:
         deck.extend(fresh(corpora, rng, stage))
     return deck.pop()
+
+
+def on_screen(sample: Sample, rng: Rng) -> Sample:
+    """The sample as small as on a screen, its type as set or down to seven tenths of it."""
+    scale = rng.uniform(SMALLEST_TYPE, 1.0)
+    glyphs = (glyph and (glyph[0], glyph[1] * scale, glyph[2] * scale) for glyph in sample.glyphs)
+    return replace(sample, pixels=screened(sample.pixels, scale, rng), glyphs=tuple(glyphs))
 
 
 def scanned(sample: Sample, rng: Rng) -> Sample:

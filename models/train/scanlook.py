@@ -15,13 +15,13 @@ from PIL import Image, ImageFilter
 Grey = NDArray[np.uint8]
 
 MAX_SKEW_DEGREES = 2.0
-SCREENS = 0.3  # share that is as small as pictures on screens, and clean
+# How renderers shade the pixels of small type, and how MuPDF and others enlarge pictures.
+_DOWN = Image.Resampling.BOX, Image.Resampling.HAMMING, Image.Resampling.BILINEAR
+_UP = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC
 
 
 def scan_look(pixels: Grey, rng: np.random.Generator, degrees: float = 0.0) -> Grey:
     """Pixels as if printed, turned by `degrees` (see `skew`), scanned and stored; the same shape."""
-    if rng.random() < SCREENS:
-        return resampled(skew(pixels, degrees), rng.uniform(0.42, 0.65))
     if rng.random() < 0.2:
         pixels = bleed_through(pixels, rng.uniform(0.04, 0.14))
     pixels = skew(pixels, degrees)
@@ -94,6 +94,18 @@ def resampled(pixels: Grey, factor: float) -> Grey:
     image = Image.fromarray(pixels)
     small = image.resize((max(1, round(width * factor)), max(1, round(height * factor))), Image.Resampling.BILINEAR)
     return np.asarray(small.resize((width, height), Image.Resampling.BICUBIC))
+
+
+def screened(pixels: Grey, scale: float, rng: np.random.Generator) -> Grey:
+    """Made for a screen, with half the pixels to an inch or a little more or less, and brought back: clean and soft.
+
+    scale: what its type is smaller by, and the crop with it.
+    """
+    height, width = (max(1, round(side * scale)) for side in pixels.shape)
+    factor = 0.5 if rng.random() < 0.5 else rng.uniform(0.42, 0.65)
+    down, up = rng.integers(len(_DOWN)), rng.integers(len(_UP))
+    small = Image.fromarray(pixels).resize((max(1, round(width * factor)), max(1, round(height * factor))), _DOWN[down])
+    return np.asarray(small.resize((width, height), _UP[up]))
 
 
 def noise(pixels: Grey, rng: np.random.Generator, sigma: float) -> Grey:

@@ -34,6 +34,7 @@ STAGES = {
     "words": Stage(words=1.0, lines=0.0, paragraphs=0.0, max_words=4),
     "lines": Stage(words=0.0, lines=1.0, paragraphs=0.0),
     "lines, scan look": Stage(words=0.0, lines=1.0, paragraphs=0.0, scan=1.0),
+    "lines, on screens": Stage(words=0.0, lines=1.0, paragraphs=0.0, screens=1.0),
     "paragraphs": Stage(words=0.0, lines=0.0, paragraphs=1.0),
     "formulas": Stage(words=0.0, lines=1.0, paragraphs=0.0, formulas=1.0),
     "tables": Stage(words=0.0, lines=1.0, paragraphs=0.0, tables=1.0, max_cells=24),

@@ -15,7 +15,7 @@ from gravityocr_models.train import scanlook
 from gravityocr_models.train.corpora import Corpora, Text, family_of, in_split, load_corpora, of_split
 from gravityocr_models.train.curriculum import READING_FIRST, Stage, stage_at
 from gravityocr_models.train.cuts import crops_of_page
-from gravityocr_models.train.data import samples, scanned
+from gravityocr_models.train.data import on_screen, samples, scanned
 from gravityocr_models.train.pages import TextPage, read_page, read_word
 from gravityocr_models.train.sample import ALPHABET, Sample
 from gravityocr_models.train.typeset import formula_ink, story_pdf, typeset_formula
@@ -320,6 +320,25 @@ def test_scanned_samples_keep_glyphs_inside(page: TextPage) -> None:
         assert all(
             0 <= x < seen.pixels.shape[1] and 0 <= y < seen.pixels.shape[0] for _, x, y in filter(None, seen.glyphs)
         )
+
+
+def test_samples_on_screens_are_soft_and_keep_their_glyphs_on_their_ink(page: TextPage) -> None:
+    rng = np.random.default_rng(1)
+    for crop in _crops(page, ROWS):
+        seen = on_screen(crop, rng)
+        scale = seen.pixels.shape[1] / crop.pixels.shape[1]
+        assert 0.69 < scale <= 1
+        assert abs(seen.pixels.shape[0] - scale * crop.pixels.shape[0]) < 1
+        steps = [np.abs(np.diff(pixels.astype(int))).max() for pixels in (crop.pixels, seen.pixels)]
+        assert steps[1] < steps[0]
+        for before, after in zip(crop.glyphs, seen.glyphs, strict=True):
+            assert (before is None) is (after is None)
+            if before and after:
+                assert after == (
+                    before[0],
+                    pytest.approx(before[1] * scale, abs=1),
+                    pytest.approx(before[2] * scale, abs=1),
+                )
 
 
 def _corpora(tmp_path: Path) -> Corpora:
