@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -24,8 +24,9 @@ from torch import Tensor
 from gravityocr_models import weights
 from gravityocr_models.compiled import SMALL
 from gravityocr_models.family import Conventions, read_conventions
-from gravityocr_models.glyphs import Named, emptiness, slots
+from gravityocr_models.glyphs import Slot, emptiness, slots
 from gravityocr_models.image import levelled, normalise, stack
+from gravityocr_models.looks import is_doubtful
 from gravityocr_models.metrics import signs_alike
 from gravityocr_models.reading import Reading, spelled
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
@@ -39,7 +40,7 @@ READABLE = 0.8  # share of a layer's characters that the model must have learned
 VISION_PIXELS = {"cpu": 120_000, "cuda": 1_500_000}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 FORMULA_ALIKE = 0.2  # share of letters: true layers have more, other formulas' less (docs/journal.md)
-LOOKS = (0.0, 0.3, 0.7)  # of a token: what a formula is shifted by
+LOOKS = (0.0, 0.3, 0.7)  # of a token: what is looked at several times is shifted by
 LEAST_LIMIT = 48  # tokens that even the smallest crop may have
 
 Item = TypeVar("Item")
@@ -137,7 +138,7 @@ class Engine:
         seen, verdicts = judged.prompts, judged.verdicts
         shares = {place: verdict.share for place, verdict in verdicts.items()}
         kept = foreign.union(place for place, each in verdicts.items() if each.holds(self.conventions.keep_above))
-        ready = {place for place in seen if not self._needs_looks(crops[place])}
+        ready = {place for place, prompt in seen.items() if prompt.sure}
         left = [place for place in range(len(crops)) if place not in kept and place not in ready]
         prompts = {**seen} | dict(zip(left, self.prompts([crops[place] for place in left], layer), strict=True))
         unread = by_length({place: prompt for place, prompt in prompts.items() if place not in kept})
@@ -229,31 +230,40 @@ class Engine:
         return [shares[place % count][place // count] for place in range(len(items))]
 
     def prompts(self, crops: Sequence[Crop], layer: LayerUse = LayerUse.OFF, *, sure: bool = True) -> list[Prompt]:
-        """Each crop's image tokens and prompt. sure: formulas are looked at several times."""
+        """Each crop's image tokens and prompt. sure: what is doubtful is looked at several times."""
         return self._dealt(crops, lambda some: self._prompts(some, layer, sure))
 
     @torch.inference_mode()
     def _prompts(self, crops: Sequence[Crop], layer: LayerUse, sure: bool) -> list[Prompt]:
-        shifts = [round(share * self.token_px) for share in LOOKS]
-        looks = [
-            (place, right)
-            for place, crop in enumerate(crops)
-            for right in (shifts if sure and self._needs_looks(crop) else shifts[:1])
-        ]
-        images = [_shifted(self._placed(crops[place]), right) for place, right in looks]
-        tokens, grids = self._seen(images)
-        of_crop: list[list[_Look]] = [[] for _ in crops]
-        for (place, right), pixels, seen, grid in zip(looks, images, tokens, grids, strict=True):
-            of_crop[place].append(_Look(pixels, right, seen, grid))
-        return [self._prompt(crop, seen, layer) for crop, seen in zip(crops, of_crop, strict=True)]
+        looks = [[look] for look in self._looks([self._placed(crop) for crop in crops])]
+        unsure = [place for place, crop in enumerate(crops) if self._asks_again(crop, looks[place][0])]
+        for share in LOOKS[1:] if sure else ():
+            more = self._looks([looks[place][0].pixels for place in unsure], round(share * self.token_px))
+            for place, look in zip(unsure, more, strict=True):
+                looks[place].append(look)
+        prompts = [self._prompt(crop, seen, layer) for crop, seen in zip(crops, looks, strict=True)]
+        return [replace(each, sure=sure or place not in unsure) for place, each in enumerate(prompts)]
+
+    def _looks(self, images: Sequence[NDArray[np.uint8]], right: int = 0) -> list["_Look"]:
+        """What the encoder sees of each image, shifted to the right by so many pixels."""
+        tokens, grids = self._seen([_shifted(pixels, right) for pixels in images])
+        looks, draft = [], self.checkpoint.draft if self.reads_glyphs else None
+        for pixels, seen, grid in zip(images, tokens, grids, strict=True):
+            named = self.checkpoint.model.name_glyphs(seen) if draft else None
+            found = slots(named, grid, draft.glyphs, self.token_px, right) if draft and named is not None else []
+            inside = [slot for slot in found if slot.x < pixels.shape[1]]  # what lies behind it is padding
+            looks.append(_Look(pixels, seen, grid, named, inside))
+        return looks
 
     def _prompt(self, crop: Crop, looks: Sequence["_Look"], layer: LayerUse) -> Prompt:
         """What the decoder starts from: the image tokens that show something, and what the encoder reads on them."""
         model, tokenizer, end = self.checkpoint.model, self.checkpoint.tokenizer, min(self.conventions.ends)
-        image, grid = looks[0].tokens, looks[0].grid
-        named = [model.name_glyphs(look.tokens) for look in looks] if self.reads_glyphs else []
-        shown = shown_on(emptiness(named[0])).cpu() if named else torch.arange(len(image))
-        line, glyphs = self._spelled(crop, looks, named)
+        first = looks[0]
+        image, grid = first.tokens, first.grid
+        shown = torch.arange(len(image)) if first.named is None else shown_on(emptiness(first.named)).cpu()
+        found = [look.slots for look in looks]
+        read = spelled(crop.task, found, first.pixels, self.checkpoint.letters) if self._reads(crop) else ("", [])
+        line, glyphs = read
         told, times = told_by(line, glyphs, grid, tokenizer, end)
         before, after = self.conventions.prompts[crop.task]
         head, reading, tail = (
@@ -286,9 +296,9 @@ class Engine:
         grids = [(shape[1] // self.token_px, shape[2] // self.token_px) for shape in shapes]
         return [found[place] for place in range(len(images))], grids
 
-    def _needs_looks(self, crop: Crop) -> bool:
-        """Whether the crop is looked at several times: a formula's glyphs on the borders of tokens ask for it."""
-        return crop.task is Task.FORMULA and self._reads(crop)
+    def _asks_again(self, crop: Crop, look: "_Look") -> bool:
+        """Whether the crop is to be looked at several times: a formula, and a line that leaves doubts."""
+        return self._reads(crop) and (crop.task is Task.FORMULA or is_doubtful(look.slots))
 
     def _reads(self, crop: Crop) -> bool:
         """Whether the encoder's reading counts: a table's letters in order would displace the markup of its answer."""
@@ -297,17 +307,6 @@ class Engine:
     def _placed(self, crop: Crop) -> NDArray[np.uint8]:
         """The crop's pixels; a line is set on its tokens."""
         return levelled(crop.pixels, self.token_px) if self._reads(crop) else crop.pixels
-
-    def _spelled(self, crop: Crop, looks: Sequence["_Look"], named: Sequence[Tensor]) -> tuple[str, list[Named]]:
-        """What the encoder makes of a crop, and of which glyphs; "" where its reading doesn't count."""
-        draft = self.checkpoint.draft
-        if draft is None or not self._reads(crop):
-            return "", []
-        found = [
-            slots(logits, look.grid, draft.glyphs, self.token_px, look.right)
-            for look, logits in zip(looks, named, strict=True)
-        ]
-        return spelled(crop.task, found, looks[0].pixels, self.checkpoint.letters)
 
     def _kept(self, crop: Crop, share: float | None, seen: bool) -> Decoded:
         """The answer that is the layer itself: one forward committed all of it, or others stood for it."""
@@ -339,12 +338,17 @@ class _Judged:
 
 @dataclass(frozen=True)
 class _Look:
-    """A crop as the encoder sees it. pixels: shifted to the right by so many. tokens: [rows * columns, width]."""
+    """A crop as the encoder sees it, perhaps shifted on its tokens.
+
+    pixels: of the crop, as it is set on its tokens. tokens [rows * columns, width] and grid: rows and columns. named:
+    logits of the glyph head, where there is one. slots: the glyphs, in pixels of the crop; none where they don't count.
+    """
 
     pixels: NDArray[np.uint8]
-    right: int
     tokens: Tensor
     grid: tuple[int, int]
+    named: Tensor | None
+    slots: Sequence[Slot]
 
 
 def _shifted(pixels: NDArray[np.uint8], right: int) -> NDArray[np.uint8]:

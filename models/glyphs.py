@@ -56,7 +56,7 @@ class Slot:
 
     signs: those that it may be ("": none) with their log-probabilities, the likeliest first. empty: the
     log-probability of none. told: log-odds of each tag, in their order. row, column: of its token. place: there, from
-    the left. x, y: about where the glyph is, in pixels of the crop.
+    the left. x, y: about where the glyph is, in pixels of the crop, not shifted.
     """
 
     signs: tuple[tuple[str, float], ...]
@@ -134,7 +134,8 @@ def slots(
             if score > LEAST:
                 tried.append((signs[number - 1] if number else "", score))
         x = (column + (0.75 if odds[_RIGHT] > 0 else 0.25)) * token_px - right
-        found.append(Slot(tuple(tried), nothing, tuple(odds), row, column, place, x, (row + 0.5) * token_px))
+        own = max(0, int(x // token_px))
+        found.append(Slot(tuple(tried), nothing, tuple(odds), row, own, place, x, (row + 0.5) * token_px))
     return found
 
 

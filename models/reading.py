@@ -23,6 +23,7 @@ from gravityocr_models.formulas import latex
 from gravityocr_models.glyphs import STRUCTURE, Named, Slot, Tag, named
 from gravityocr_models.inkformula import seen_latex
 from gravityocr_models.letters import Letters, settled
+from gravityocr_models.looks import agreed
 from gravityocr_models.records import Task
 from gravityocr_models.signs import UNSOUND
 from gravityocr_models.tokenizer import Tokenizer
@@ -75,11 +76,12 @@ def spelled(
 ) -> tuple[str, list[Named]]:
     """What the encoder makes of a crop, and of which glyphs; "" for more than a line, or nothing.
 
-    looks: the glyphs that it names, in pixels of the crop; of a formula at one or more looks.
+    looks: the glyphs that it names, in pixels of the crop, at one or more looks.
     """
     if task is Task.FORMULA:
         return seen_latex(looks, pixels), named(looks[0])
-    glyphs = settled(looks[0], letters) if letters else named(looks[0])
+    slots = agreed(looks) if len(looks) > 1 else looks[0]
+    glyphs = settled(slots, letters) if letters else named(slots)
     return spell_line(glyphs), glyphs
 
 

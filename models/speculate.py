@@ -41,7 +41,8 @@ class Prompt:
 
     embeds [n, hidden] and positions int64 [3, n]: image tokens and prompt. limit: most tokens to commit, end token
     included. layer: candidate ids from elsewhere, here the text layer; may be wrong. reading: the encoder's, of nano
-    alone; part of what the model chooses by. ask: candidates of every round, in tests: oracles and adversaries.
+    alone; part of what the model chooses by. sure: whether more looks at the crop would not tell more. ask: candidates
+    of every round, in tests: oracles and adversaries.
     """
 
     embeds: Tensor
@@ -49,6 +50,7 @@ class Prompt:
     limit: int
     layer: tuple[int, ...] = ()
     reading: Reading | None = None
+    sure: bool = True
     ask: Drafter | None = None
 
 

@@ -22,7 +22,7 @@ MODELS_ROWS = (
     {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs", "signs"},
     {"compiled"},
     {"ink", "signshapes"},
-    {"folding", "formulas", "verdict"},
+    {"folding", "formulas", "looks", "verdict"},
     {"teds", "letters", "mathsigns"},
     {"mathatoms", "inkmatch"},
     {"mathrows", "inkglyphs"},
