@@ -243,6 +243,8 @@ def _finish(part: Part, answers: list[Decoded | str], settings: Settings) -> tup
         region = replace(region, lines=())  # a layer that is not kept must not come back as the table's grid
     blocks = [block_of(region, "\n".join(texts))] if any(text.strip() for text in texts) else []
     warnings += [warning for block in blocks for warning in block.warnings]
+    if answers and not blocks and not losses:
+        warnings.append("nothing was read here")
     method = Method.LOST if losses else Method.LAYER if layers == len(answers) else Method.MODEL
     decoded = [answer for answer in answers if not isinstance(answer, str)]
     report = region_report(part.region, method, decoded, tuple(warnings + losses))

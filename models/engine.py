@@ -277,7 +277,8 @@ class Engine:
             ),
             limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * len(image),
             layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
-            reading=Reading(line, tokenizer, end) if line else None,
+            # Where the encoder sees nothing there is nothing: a decoder left alone would make something up.
+            reading=Reading(line, tokenizer, end) if line or (self._reads(crop) and not glyphs) else None,
         )
 
     def _seen(self, images: Sequence[NDArray[np.uint8]]) -> tuple[list[Tensor], list[tuple[int, int]]]:

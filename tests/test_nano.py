@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pymupdf
 import pytest
 import torch
@@ -160,3 +161,13 @@ def test_nano_writes_most_of_what_its_encoder_reads(tmp_path: Path, engine: Engi
 
 def tokens_a_forward(answers: Sequence[Decoded | Answer]) -> float:
     return sum(sum(answer.committed) for answer in answers) / sum(len(answer.committed) for answer in answers)
+
+
+@pytest.mark.parametrize("task", [Task.TEXT, Task.FORMULA])
+def test_where_the_encoder_sees_nothing_nothing_is_written(engine: Engine, task: Task) -> None:
+    """A coloured bar, which a decoder left alone would make something of; the same however it is decoded."""
+    pixels = np.full((30, 60, 3), 255, np.uint8)
+    pixels[4:26, 10:50] = (31, 119, 180)
+    for rounds in Rounds:
+        (answer,) = engine.read([Crop(pixels, task)], rounds=rounds)
+        assert (answer.text, answer.truncated) == ("", False)

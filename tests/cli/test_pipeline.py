@@ -221,3 +221,10 @@ def test_a_table_whose_layer_lies_keeps_its_grid() -> None:
     assert block.text == "<table>\n<tr><td>a</td><td>b</td></tr>\n<tr><td>c</td><td>d</td></tr>\n</table>"
     ((kept,), report) = _finish(part, [replace(each, text="lie", kept_layer=True) for each in read], Settings())
     assert (kept.text.count("lie"), report.method) == (4, Method.LAYER)
+
+
+def test_a_region_of_which_nothing_was_read_is_reported() -> None:
+    part = Part(Region(1, 0, Kind.TEXT, Box(0, 0, 130, 30)), (Crop(np.zeros((20, 60, 3), np.uint8)),))
+    blocks, report = _finish(part, [Decoded("", (), (1,), 0.9)], Settings())
+    assert (blocks, report.warnings) == ([], ("nothing was read here",))
+    assert _finish(part, [Decoded("word", (1,), (2,), 0.9)], Settings())[1].warnings == ()
