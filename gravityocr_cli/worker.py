@@ -17,6 +17,7 @@ from gravityocr_cli.checkpoints import refuse_network
 from gravityocr_cli.errors import GravityOcrError
 from gravityocr_cli.prepare import LocalPages
 from gravityocr_cli.prepared import Answer, Request
+from gravityocr_models.memory import peak_mib
 
 MOST_MEMORY = 8 * 2**30  # bytes; what a page inflates beyond this is a failed allocation, and a lost page
 
@@ -65,9 +66,4 @@ def _answer(request: Request, pages: LocalPages) -> Answer:
     if request.page is not None and request.plan is not None:
         number = request.page or request.settings.pages.of(pages.facts.count)[0]
         (prepared,) = pages.prepared((number,), request.plan)
-    return Answer(pages.facts, prepared, _peak())
-
-
-def _peak() -> float:
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return Answer(pages.facts, prepared, peak_mib())

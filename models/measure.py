@@ -5,8 +5,6 @@ seconds stand beside those on the clock, because on a shared machine they are th
 """
 
 import itertools
-import resource
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from gravityocr_models.engine import Engine, by_length
+from gravityocr_models.memory import peak_mib
 from gravityocr_models.peer import Peer
 from gravityocr_models.records import Crop, LayerUse, Rounds
 from gravityocr_models.rounds import Outcome, Runner, Work
@@ -136,5 +135,4 @@ def peak_memory_mib() -> float:
     """Most memory that this process has held so far; on a GPU, that of the GPU."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 2**20
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return held / (2**20 if sys.platform == "darwin" else 2**10)
+    return peak_mib()

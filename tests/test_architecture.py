@@ -18,7 +18,7 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 
 # Each row may import the rows above it, not itself and not those below.
 MODELS_ROWS = (
-    {"config", "store"},
+    {"config", "memory", "store"},
     {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs", "signs"},
     {"compiled"},
     {"ink", "signshapes"},

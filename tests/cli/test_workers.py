@@ -140,6 +140,14 @@ def test_no_document_reaches_the_network(make_pdf: MakePdf, pool: Pool) -> None:
     assert page.warnings == ("the network is off (--offline, or a process that reads documents)",)
 
 
+def test_what_a_worker_held_begins_with_itself() -> None:
+    """Not with what its starter holds: beside a large model, a worker would be replaced at every page."""
+    held = bytearray(300 << 20)
+    program = "from gravityocr_models.memory import peak_mib; print(peak_mib())"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+    assert 1 < float(told) < len(held) / 2**20
+
+
 def test_workers_are_replaced_before_they_grow(make_pdf: MakePdf, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     with pool.open(make_pdf(*saying("One.")), SETTINGS) as pages:
         assert pages.facts

@@ -1,6 +1,7 @@
 """Sheets: the colours of a page lead from its glyphs back to the letters of its source."""
 
 import json
+import re
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -160,4 +161,4 @@ def test_lines_of_sheets_hold_prose_and_formulas(sheet: Path) -> None:
     texts = [sample.text for sample in _drawn(sheet, 30)]
     assert any(r"$\frac{1}{2}$-flat" in text for text in texts)
     assert any("efficient" in text for text in texts)
-    assert all(text.count("$") % 2 == 0 for text in texts if "$" in text)
+    assert not [text for text in texts if re.sub(r"\$\d", "", text).count("$") % 2]  # prices have one
