@@ -8,6 +8,7 @@ a module once and then stand in for its forward.
 import ctypes
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from ctypes import POINTER, Structure, byref, c_float, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -62,8 +63,10 @@ def library() -> Any:
     """The compiled kernels; None where there are none or this processor can't run them."""
     if platform.machine() != "x86_64" or torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"):
         return None
-    files = [Path(__file__).with_name(f"_kernels{suffix}") for suffix in EXTENSION_SUFFIXES]
-    return next((ctypes.CDLL(str(file)) for file in files if file.exists()), None)
+    for suffix in EXTENSION_SUFFIXES:
+        with suppress(OSError):  # not there, or made for another system
+            return ctypes.CDLL(str(Path(__file__).with_name(f"_kernels{suffix}")))
+    return None
 
 
 def serves(weight: Tensor, *sizes: int) -> bool:

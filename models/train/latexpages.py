@@ -207,7 +207,9 @@ def make_sheet(corpora: Corpora, split: Split, seed: int, target: Path) -> int:
         subprocess.run(command, cwd=folder, env=no_bitmaps, capture_output=True, timeout=SECONDS_A_SHEET, check=False)
         log = (Path(folder) / "sheet.log").read_text("latin-1")
         if not (Path(folder) / "sheet.pdf").exists():
-            raise RuntimeError(f"pdflatex: {log[-500:]}")
+            raise RuntimeError(
+                f"pdflatex: {next((line for line in log.splitlines() if line.startswith('!')), log[-500:])}"
+            )
         good = _good_pages(log)
         with pymupdf.open(Path(folder) / "sheet.pdf") as document:
             if len(document) != len(pages):

@@ -162,3 +162,14 @@ def test_lines_of_sheets_hold_prose_and_formulas(sheet: Path) -> None:
     assert any(r"$\frac{1}{2}$-flat" in text for text in texts)
     assert any("efficient" in text for text in texts)
     assert not [text for text in texts if re.sub(r"\$\d", "", text).count("$") % 2]  # prices have one
+
+
+@NEEDS_LATEX
+def test_what_latex_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latexpages, "_PREAMBLE", latexpages._PREAMBLE.replace("lmodern", "nosuchpackage"))
+    monkeypatch.setattr(latexpages, "FORMULA_PAGES", 1)
+    monkeypatch.setattr(latexpages, "TEXT_PAGES", 0)
+    monkeypatch.setattr(latexpages, "faces", lambda split: ("mathpazo",))
+    monkeypatch.setattr(latexpages, "of_split", lambda corpora, split: corpora)
+    with pytest.raises(RuntimeError, match=r"nosuchpackage.* not found"):
+        latexpages.make_sheet(Corpora(latex=(r"\frac{1}{2}",)), "train", 1, tmp_path / "sheet.pdf")
