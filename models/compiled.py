@@ -1,7 +1,7 @@
 """kernels.c from Python: the decoder of a small model on a CPU, in float32, and its output head.
 
 Setup compiles kernels.c where it finds a compiler (pyproject.toml); without it, on other processors than x86-64 with
-AVX2, and for every other device and number format, PyTorch does the same (ocr.py). The classes here pack the weights of
+AVX2, and for every other device and number format, PyTorch does the same (vision.py, ocr.py). The classes here pack the weights of
 a module once and then stand in for its forward.
 """
 
@@ -159,7 +159,7 @@ class CompiledStem(_Packed):
     """A stem's forward."""
 
     def __init__(self, module: Any) -> None:
-        """module: an `ocr.ConvStem`."""
+        """module: an `vision.ConvStem`."""
         super().__init__()
         stages = []
         for conv, norm, blocks in zip(module.convs, module.norms, [*module.blocks, ()], strict=True):

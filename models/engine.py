@@ -261,9 +261,8 @@ class Engine:
         first = looks[0]
         image, grid = first.tokens, first.grid
         shown = torch.arange(len(image)) if first.named is None else shown_on(emptiness(first.named)).cpu()
-        found = [look.slots for look in looks]
-        read = spelled(crop.task, found, first.pixels, self.checkpoint.letters) if self._reads(crop) else ("", [])
-        line, glyphs = read
+        found, letters, reads = [look.slots for look in looks], self.checkpoint.letters, self._reads(crop)
+        line, glyphs = spelled(crop.task, found, first.pixels, letters) if reads else ("", [])
         told, times = told_by(line, glyphs, grid, tokenizer, end)
         before, after = self.conventions.prompts[crop.task]
         head, reading, tail = (
@@ -278,7 +277,7 @@ class Engine:
             limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * len(image),
             layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
             # Where the encoder sees nothing there is nothing: a decoder left alone would make something up.
-            reading=Reading(line, tokenizer, end) if line or (self._reads(crop) and not glyphs) else None,
+            reading=Reading(line, tokenizer, end) if line or (reads and not glyphs) else None,
         )
 
     def _seen(self, images: Sequence[NDArray[np.uint8]]) -> tuple[list[Tensor], list[tuple[int, int]]]:
@@ -342,7 +341,7 @@ class _Look:
     """A crop as the encoder sees it, perhaps shifted on its tokens.
 
     pixels: of the crop, as it is set on its tokens. tokens [rows * columns, width] and grid: rows and columns. named:
-    logits of the glyph head, where there is one. slots: the glyphs, in pixels of the crop; none where they don't count.
+    logits of the glyph head, and slots, the glyphs in pixels of the crop, unshifted: where there is such a head.
     """
 
     pixels: NDArray[np.uint8]

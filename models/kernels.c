@@ -1,7 +1,7 @@
 /* A small model on a CPU, in float32: the encoder's convolutions and the decoder, each one call where PyTorch takes dozens.
 
-   ocr.py says the same in PyTorch, which trains, and serves every other device and number format; compiled.py packs the
-   weights and calls this. Widths are multiples of PANEL. No threads: the engine deals crops out to threads.
+   vision.py and ocr.py say the same in PyTorch, which trains, and serves every other device and number format; compiled.py
+   packs the weights and calls this. Widths are multiples of PANEL. No threads: the engine deals crops out to threads.
 
    A matrix of `length` inputs and `width` outputs is kept in panels of 16 outputs: [width / PANEL][length][PANEL]. A panel
    times six rows keeps twelve of AVX2's sixteen registers as sums and reads each weight once. Every sum is taken in the

@@ -20,7 +20,8 @@ FOLDERS = {CLI: ROOT / CLI, MODELS: ROOT / "models"}
 MODELS_ROWS = (
     {"config", "memory", "store"},
     {"records", "tokenizer", "image", "attention", "cache", "graphs", "latex", "sequences", "glyphs", "signs"},
-    {"compiled"},
+    {"compiled", "layers"},
+    {"vision"},
     {"ink", "signshapes"},
     {"folding", "formulas", "looks", "verdict"},
     {"teds", "letters", "mathsigns"},

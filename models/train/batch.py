@@ -15,11 +15,11 @@ from gravityocr_models.config import DraftConfig, OcrConfig
 from gravityocr_models.formulas import ACCENTS, SIGNS
 from gravityocr_models.glyphs import Tag
 from gravityocr_models.image import grid_of, normalise, stack
-from gravityocr_models.ocr import GLYPHS_PER_TOKEN
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.placing import placed
 from gravityocr_models.train.sample import ALPHABET, Sample
 from gravityocr_models.train.tags import tags_of
+from gravityocr_models.vision import GLYPHS_PER_TOKEN
 
 GLYPHS = {
     char: number for number, char in enumerate(sorted({*ALPHABET, *SIGNS.values(), *ACCENTS.values()}), start=1)

@@ -10,9 +10,10 @@ in the prompt, as the encoder's reading, and to copy a rare piece is then no har
 import torch
 from torch import Tensor
 
-from gravityocr_models.ocr import GLYPHS_PER_TOKEN, OcrModel
+from gravityocr_models.ocr import OcrModel
 from gravityocr_models.tokenizer import Tokenizer
 from gravityocr_models.train.batch import GLYPHS
+from gravityocr_models.vision import GLYPHS_PER_TOKEN
 
 NEAR, FAR = 1.0, 0.5  # weight of the last letter and of the one before it
 RANDOM = 0.3  # share of what was there before: tells pieces of like ends apart

@@ -17,9 +17,10 @@ from gravityocr_models.cache import KVCache
 from gravityocr_models.compiled import CompiledDecoder, CompiledHead, CompiledStem
 from gravityocr_models.config import VisionConfig
 from gravityocr_models.engine import Engine
-from gravityocr_models.ocr import ConvStem, OcrModel, Read, picked, rotary
+from gravityocr_models.ocr import OcrModel, Read, picked, rotary
 from gravityocr_models.reading import BONUS, with_hints
 from gravityocr_models.records import Crop
+from gravityocr_models.vision import ConvStem
 from tiny import tiny_config
 
 needs_kernels = pytest.mark.skipif(compiled.library() is None, reason="no kernels on this machine")

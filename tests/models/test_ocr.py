@@ -11,9 +11,11 @@ from transformers import GlmOcrConfig, GlmOcrForConditionalGeneration
 
 from gravityocr_models.cache import KVCache
 from gravityocr_models.config import OcrConfig
-from gravityocr_models.ocr import ConvStem, OcrModel, Read, RMSNorm, image_positions, picked
+from gravityocr_models.layers import RMSNorm
+from gravityocr_models.ocr import OcrModel, Read, image_positions, picked
 from gravityocr_models.records import Rounds
 from gravityocr_models.speculate import Prompt, Rules, decode, decode_plain
+from gravityocr_models.vision import ConvStem
 from tiny import tiny_config, tiny_model
 
 IMAGE, START, END_OF_IMAGE, END = 150, 151, 152, 7
