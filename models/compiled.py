@@ -1,8 +1,8 @@
-"""kernels.c from Python: the decoder of a small model on a CPU, in float32, and its output head.
+"""kernels.c from Python: the stem, the decoder and the output head of a small model on a CPU, in float32.
 
 Setup compiles kernels.c where it finds a compiler (pyproject.toml); without it, on other processors than x86-64 with
-AVX2, and for every other device and number format, PyTorch does the same (vision.py, ocr.py). The classes here pack the weights of
-a module once and then stand in for its forward.
+AVX2, and for every other device and number format, PyTorch does the same (vision.py, ocr.py). The classes here pack the
+weights of a module once and then stand in for its forward.
 """
 
 import ctypes
