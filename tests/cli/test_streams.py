@@ -65,7 +65,8 @@ def test_a_closed_terminal_ends_a_run_in_order_unless_it_was_told_to_stay() -> N
         "import os, signal\ndef run(arguments):\n    try:\n        os.kill(os.getpid(), signal.SIGHUP)\n"
         "    finally:\n        os.kill(os.getpid(), signal.SIGHUP)\n        print('in order')\n    return 0\n"
     )
-    done = shell("", script + MAIN)
+    heeding = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # the tests may run under nohup
+    done = shell("", heeding + script + MAIN)
     assert (done.returncode, done.stdout) == (143, "in order\n")
     ignoring = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     assert shell("", ignoring + script + MAIN).returncode == 0
