@@ -125,7 +125,9 @@ def kept_lies(
         said = {place: false[place] if place in part else true[place] for place in pages[part[0]]}
         for at, some in enumerate((unknown, crops)):
             verdicts, _ = judged(some, said, said, threshold)
-            held[at] += sum(said[place].tokens for place in part if verdicts[place].holds(threshold))
+            held[at] += sum(
+                said[place].tokens for place in part if place in verdicts and verdicts[place].holds(threshold)
+            )
     total = sum(false[place].tokens for part in parts for place in part)
     return "/".join(f"{tokens / total:.3f}" for tokens in held)
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import ndimage, sparse
 
 from gravityocr_cli.document import Line, Page
-from gravityocr_cli.inkcut import Bounds, Mask, ink_of
+from gravityocr_cli.ink import Mask, ink_of
+from gravityocr_cli.inkcut import Bounds
 from gravityocr_models.signs import Box
 
 _MOST = 20_000  # letters of a table; more are the dots of a picture

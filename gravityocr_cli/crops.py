@@ -17,7 +17,8 @@ from PIL import Image
 from scipy import ndimage
 
 from gravityocr_cli.document import Kind, Line, Page, Region
-from gravityocr_cli.inkcut import ink_of, runs
+from gravityocr_cli.ink import ink_of
+from gravityocr_cli.inkcut import runs
 from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.textlayer import CONTRAST, contrast_of, draft_of, font_of, rows_of
 from gravityocr_models.mathlayout import MOST_SIGNS, latex_of
@@ -152,7 +153,7 @@ def whole_picture(page: Page, box: Box) -> Box:
     )  # fmt: skip
     scale = page.dpi / 72
     left, top = int(out.x0 * scale), int(out.y0 * scale)
-    ink = ink_of(page.pixels[top : math.ceil(out.y1 * scale), left : math.ceil(out.x1 * scale)])
+    ink = page.ink[top : math.ceil(out.y1 * scale), left : math.ceil(out.x1 * scale)]
     labels, _ = ndimage.label(ink, np.ones((3, 3)))
     x0, y0, x1, y1 = (
         round((edge - start) * scale) for edge, start in zip(astuple(box), (out.x0, out.y0) * 2, strict=True)

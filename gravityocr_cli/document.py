@@ -6,10 +6,12 @@ Pixels are the same frame times dpi / 72.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gravityocr_cli.ink import Mask, ink_of
 from gravityocr_models.signs import Box, Sign
 
 
@@ -101,6 +103,13 @@ class Page:
     lines: tuple[Line, ...] = ()
     signs: tuple[Sign, ...] = ()
     bars: tuple[Box, ...] = ()
+
+    @cached_property
+    def ink(self) -> Mask:
+        """The pixels that stand out from the paper, bool [H, W], read only."""
+        ink = ink_of(self.pixels)
+        ink.setflags(write=False)
+        return ink
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from gravityocr_cli.inkcut import Mask
+from gravityocr_cli.ink import Mask
 
 _VALLEY = 0.5  # of the ink of the fullest rows on either side: what parts two lines holds less
 _CUT = 0.65  # of a line's ink: a cut through more letters parts no lines

@@ -89,7 +89,8 @@ class _Places:
                 self._rows.setdefault(row, []).append(box)
 
     def hold(self, x: float, y: float) -> bool:
-        return any(box.x0 - _MARGIN <= x <= box.x1 + _MARGIN for box in self._rows.get(int(y), ()))
+        row = self._rows.get(int(y))
+        return row is not None and any(box.x0 - _MARGIN <= x <= box.x1 + _MARGIN for box in row)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,10 @@ class _Glyph:
 
     def box(self, size: float, x: float, y: float) -> Box | None:
         """Of its ink, painted at a size with its origin at a point."""
-        return self.ink and Box(*(at + size * side for at, side in zip((x, y, x, y), self.ink, strict=True)))
+        if self.ink is None:
+            return None
+        x0, y0, x1, y1 = self.ink
+        return Box(x + size * x0, y + size * y0, x + size * x1, y + size * y1)
 
 
 def _glyph(font: pymupdf.Font, number: int) -> _Glyph:

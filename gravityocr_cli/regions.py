@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gravityocr_cli.document import Kind, Line, Page, Region
-from gravityocr_cli.inkcut import cut_by_ink, ink_of, pictures_outside, rules_across
+from gravityocr_cli.ink import ink_of
+from gravityocr_cli.inkcut import cut_by_ink, pictures_outside, rules_across
 from gravityocr_cli.kinds import CAPTION_LABEL, by_numbers, in_margin, settled
 from gravityocr_cli.order import reading_order
 from gravityocr_cli.textlayer import is_upright, is_vertical
@@ -37,7 +38,7 @@ def regions_of(page: Page, found: Sequence[Found]) -> tuple[Region, ...]:
         found = [Found(box, kind) for box, kind in cut_by_ink(page.pixels, page.dpi)]
     elif page.lines:
         taken = [each.box for each in found] + [line.box for line in page.lines]
-        pictures = [Found(box, Kind.PICTURE) for box in pictures_outside(ink_of(page.pixels), page.dpi, taken)]
+        pictures = [Found(box, Kind.PICTURE) for box in pictures_outside(page.ink, page.dpi, taken)]
         found = [*found, *(each for each in pictures if not _is_backdrop(each, found))]
     half = 0.5 * page.width * page.height
     found = [
@@ -219,7 +220,7 @@ def _between_rules(body: list[Region], page: Page) -> list[list[Region]]:
         return [body]
     hull = hull_of([region.box for region in body])
     bands, rest = [], body
-    for y in rules_across(page.pixels, page.dpi, hull):
+    for y in rules_across(page.ink, page.dpi, hull):
         above = [region for region in rest if region.box.y1 <= y + 1]
         below = [region for region in rest if region.box.y0 >= y - 1]
         if above and below and len(above) + len(below) == len(rest):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from gravityocr_cli.document import Kind, Page
-from gravityocr_cli.inkcut import cut_by_ink, ink_of, ink_outside, pictures_outside, pieces_of_lines
+from gravityocr_cli.inkcut import cut_by_ink, ink_outside, pictures_outside, pieces_of_lines
 from gravityocr_cli.inklines import lines_in
 from gravityocr_cli.regions import Found, overlap_of
 from gravityocr_cli.ruled import rules_in
@@ -53,7 +53,7 @@ def read_rest(page: Page, found: Sequence[Found], weights: Path) -> tuple[tuple[
     A scan with a stamp on it has painted text too: where most of the ink belongs to none, the detector is asked.
     """
     known = [each.box for each in found] + [line.box for line in page.lines]
-    if ink_outside(ink_of(page.pixels), page.dpi, Box(0, 0, page.width, page.height), known) < _MOST:
+    if ink_outside(page.ink, page.dpi, Box(0, 0, page.width, page.height), known) < _MOST:
         return tuple(found), ()
     seen, warnings = _seen_on(page, weights)
     new = (each for each in seen if not any(overlap_of(each.box, box) > 0 for box in known))
@@ -106,7 +106,7 @@ def _moved(each: layout.Found, right: int, down: int, width: int, height: int) -
 
 def found_on_scan(page: Page, seen: Sequence[layout.Found]) -> list[Found]:
     """Labelled boxes in points, in no order. seen: in pixels of the page, surest first."""
-    ink = ink_of(page.pixels)
+    ink = page.ink
     pieces = pieces_of_lines(ink, page.dpi)
     boxes = [
         _without_picture_of_text(_in_points(_solid_as_picture(each, ink), page.dpi), pieces, ink, page.dpi)

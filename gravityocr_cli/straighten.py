@@ -15,7 +15,8 @@ from PIL import Image
 from scipy import ndimage
 
 from gravityocr_cli.document import Page
-from gravityocr_cli.inkcut import Mask, ink_of, runs, text_mask
+from gravityocr_cli.ink import Mask
+from gravityocr_cli.inkcut import runs, text_mask
 
 MOST_SKEW = 7.0  # degrees
 LEAST_SKEW = 0.25  # degrees; less costs more sharpness than it mends
@@ -29,16 +30,16 @@ _SHARPER = 1.2  # times: how much sharper lines across must be than lines down, 
 
 def straightened(page: Page) -> Page:
     """The page as a reader would hold it: its pixels, width and height. For pages without painted text alone."""
-    mask, _ = text_mask(page.pixels, page.dpi)
+    mask, _ = text_mask(page.ink, page.dpi)
     across, down = sharpest(mask), sharpest(mask.T)
     turn = 0
     if down[1] > _SHARPER * across[1]:
         # Lines that run up the page read upright after a quarter turn clockwise, those that run down, after three.
-        side = up_or_down(_turned(page.pixels, 90), page.dpi, -down[0])
+        side = up_or_down(np.rot90(page.ink, -1), page.dpi, -down[0])
         turn = 0 if side == 0 else 90 if side > 0 else 270
         skew = -down[0] if turn else across[0]
     else:
-        turn, skew = (180 if up_or_down(page.pixels, page.dpi, across[0]) < 0 else 0), across[0]
+        turn, skew = (180 if up_or_down(page.ink, page.dpi, across[0]) < 0 else 0), across[0]
     return _straight(_turned_page(page, turn), skew)
 
 
@@ -60,13 +61,12 @@ def sharpest(mask: Mask) -> tuple[float, float]:
     return round(float(best), 2), sharpness(best)
 
 
-def up_or_down(pixels: NDArray[np.uint8], dpi: float, skew: float) -> int:
+def up_or_down(ink: Mask, dpi: float, skew: float) -> int:
     """1 for text that stands upright, -1 for text on its head, 0 where it can't be told. skew: see `sharpest`.
 
     Every line of text has a vote.
     """
-    ink = Image.fromarray(ink_of(pixels))  # turned in a fifth of the time that colours take
-    mask = np.asarray(ink if abs(skew) < LEAST_SKEW else ink.rotate(skew))
+    mask = ink if abs(skew) < LEAST_SKEW else np.asarray(Image.fromarray(ink).rotate(skew))
     votes = [_vote(mask[place].sum(axis=1)) for place in _line_places(mask, dpi)]
     total, cast = sum(votes), sum(map(abs, votes))
     sure = abs(total) >= max(_SURE * math.sqrt(cast), _SHARE * len(votes), 1)

@@ -10,9 +10,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,19 +231,18 @@ def _spans_of(
         for style in (_style_of(span, size, baseline),)
         for char in span["chars"]
     ]
-    spans: list[Span] = []
+    runs: list[tuple[Style, list[str]]] = []
     letters = _negated(_joined_accents(letters))
     for letter in _with_blanks(letters, size) if level else letters:
         own = replace(letter.style, link=_target(letter.box, links)) if links else letter.style
-        if spans and (letter.text.isspace() or spans[-1].style == own):
-            spans[-1] = replace(spans[-1], text=spans[-1].text + letter.text)
+        if runs and (letter.text.isspace() or runs[-1][0] is own or runs[-1][0] == own):
+            runs[-1][1].append(letter.text)
         else:
-            spans.append(Span(letter.text, PLAIN if letter.text.isspace() else own))
-    return tuple(spans)
+            runs.append((PLAIN if letter.text.isspace() else own, [letter.text]))
+    return tuple(Span("".join(texts), style) for style, texts in runs)
 
 
-@dataclass(frozen=True)
-class _Letter:
+class _Letter(NamedTuple):
     """A painted sign, where it stands, and how it is set."""
 
     text: str
@@ -266,23 +266,24 @@ def _style_of(span: dict[str, Any], size: float, baseline: float | None) -> Styl
     if baseline is not None and span["size"] < 0.85 * size:
         lift = (baseline - span["origin"][1]) / size
         script = 1 if lift > 0.15 else -1 if lift < -0.08 else 0
-    if _MATH_FONT.search(_name(span)):
+    if _says(_MATH_FONT, span["font"]):
         return Style(script=script)
-    italic = bool(span["flags"] & _ITALIC or _ITALIC_NAME.search(_name(span)))
+    italic = bool(span["flags"] & _ITALIC) or _says(_ITALIC_NAME, span["font"])
     return Style(_is_bold(span), italic, _is_mono(span), script)
 
 
 def _is_bold(span: dict[str, Any]) -> bool:
-    return bool(span["flags"] & _BOLD or _BOLD_NAME.search(_name(span)))
+    return bool(span["flags"] & _BOLD) or _says(_BOLD_NAME, span["font"])
 
 
 def _is_mono(span: dict[str, Any]) -> bool:
-    return bool(span["flags"] & _MONO or _MONO_NAME.search(_name(span)))
+    return bool(span["flags"] & _MONO) or _says(_MONO_NAME, span["font"])
 
 
-def _name(span: dict[str, Any]) -> str:
-    """The font's name without the letters and the plus that tell one subset of it from another."""
-    return str(span["font"]).rpartition("+")[2]
+@lru_cache(4096)
+def _says(pattern: re.Pattern[str], font: str) -> bool:
+    """Whether a font's name, without the letters and the plus that tell one subset of it from another, says so."""
+    return pattern.search(font.rpartition("+")[2]) is not None
 
 
 def _target(box: Corners, links: Sequence[Link]) -> str:
@@ -307,12 +308,12 @@ def _negated(letters: Sequence[_Letter]) -> list[_Letter]:
     """The letters, a stroke that TeX paints before a sign combined with it (`≠`); in Unicode it would strike out what
     stands before."""
     out = list(letters)
-    for at in range(len(out) - 1):
+    for at in [at for at, letter in enumerate(out) if letter.text == _STROKE]:
         sign = next((other for other in range(at + 1, min(at + 3, len(out))) if not out[other].text.isspace()), at)
         struck = unicodedata.normalize("NFC", out[sign].text + _STROKE)
-        if out[at].text == _STROKE and sign > at and len(struck) == 1:
-            out[at] = replace(out[at], text="")
-            out[sign] = replace(out[sign], text=struck)
+        if sign > at and len(struck) == 1:
+            out[at] = out[at]._replace(text="")
+            out[sign] = out[sign]._replace(text=struck)
     return [letter for letter in out if letter.text]
 
 

@@ -150,17 +150,16 @@ class Engine:
         return [
             self._decoded(read[place], shares.get(place))
             if place in read
-            else self._kept(crop, shares.get(place), place in judged.read)
+            else self._kept(crop, shares.get(place), place in judged.decoded)
             for place, crop in enumerate(crops)
         ]
 
     def _judged(self, crops: Sequence[Crop], foreign: set[int]) -> "_Judged":
         """The verdicts on layers, each on that of its region. Of a line the beginning is read, then perhaps all."""
         prompts: dict[int, Prompt] = {}
-        seen: set[int] = set()
+        decoded: set[int] = set()
 
         def read(places: list[int]) -> dict[int, Verdict]:
-            seen.update(places)
             whole = {place: crops[place] for place in places}
             begun = {place: glimpse(crop) for place, crop in whole.items()} if self.max_crop_lines == 1 else whole
             found, verdicts = self._compared(begun)
@@ -168,12 +167,13 @@ class Engine:
             found_whole, corrected = self._compared(
                 {place: whole[place] for place in cut if verdicts[place].share < CLEAR}
             )
+            decoded.update(place for place, prompt in found.items() if not prompt.reading)
             prompts.update({place: prompt for place, prompt in found.items() if place not in cut} | found_whole)
             return verdicts | corrected
 
         drafted = [place for place, crop in enumerate(crops) if crop.draft and place not in foreign]
         verdicts = judge(crops, drafted, self.conventions.keep_above, read)
-        return _Judged(verdicts, prompts, frozenset(seen))
+        return _Judged(verdicts, prompts, frozenset(decoded))
 
     def _compared(self, crops: Mapping[int, Crop]) -> tuple[dict[int, Prompt], dict[int, Verdict]]:
         """By place: prompts of the crops, and how far their own layers are what the model would write."""
@@ -308,11 +308,11 @@ class Engine:
         """The crop's pixels; a line is set on its tokens."""
         return levelled(crop.pixels, self.token_px) if self._reads(crop) else crop.pixels
 
-    def _kept(self, crop: Crop, share: float | None, seen: bool) -> Decoded:
-        """The answer that is the layer itself: one forward committed all of it, or others stood for it."""
+    def _kept(self, crop: Crop, share: float | None, decoded: bool) -> Decoded:
+        """The answer that is the layer itself: one forward committed all of it, or none was needed."""
         draft = crop.draft or ""
         ids = tuple(self.checkpoint.tokenizer.encode(draft))
-        committed = (len(ids) + 1,) if seen else ()
+        committed = (len(ids) + 1,) if decoded else ()
         return Decoded(draft, ids, committed, share or 0.0, share, kept_layer=True)
 
     def _decoded(self, answer: Answer, agreement: float | None) -> Decoded:
@@ -329,11 +329,14 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Judged:
-    """By place: the verdict on the layer of a crop's region; the prompts of crops read whole for it; and all read."""
+    """By place: the verdict on the layer of a crop's region, and prompts of crops read whole for it.
+
+    decoded: places of crops that took a forward of the decoder.
+    """
 
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     prompts: Mapping[int, Prompt] = field(default_factory=dict)
-    read: frozenset[int] = frozenset()
+    decoded: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ The ids are the same for all of them, for any candidates, block size and batch (
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import eq
 
 import torch
 from torch import Tensor
@@ -216,17 +217,19 @@ def _next(waiting: deque[Answer], room: int, rows: int) -> list[Answer]:
 def agreements(model: OcrModel, prompts: Sequence[Prompt]) -> list[int]:
     """How many tokens of each prompt's layer are the model's own choice, given the pixels and the layer before them.
 
-    One causal forward over prompts and layers, or a few where there are many.
+    Where the encoder reads a crop its reading is that choice: the bonus leaves the decoder no say.
     """
-    waiting = deque(Answer(prompt, draft=list(prompt.layer)) for prompt in prompts)
-    runner = Runner(model)
-    counts = []
+    decoded = decoder_choices(model, [prompt for prompt in prompts if not prompt.reading])
+    chosen = (prompt.reading.hints((), prompt.layer) if prompt.reading else next(decoded) for prompt in prompts)
+    return [sum(map(eq, prompt.layer, ids)) for prompt, ids in zip(prompts, chosen, strict=True)]
+
+
+def decoder_choices(model: OcrModel, prompts: Sequence[Prompt]) -> Iterator[Sequence[int]]:
+    """The decoder's choice after each token of each layer: one causal forward, or a few for many prompts."""
+    waiting, runner = deque(Answer(prompt, draft=list(prompt.layer)) for prompt in prompts), Runner(model)
     while waiting:
         judged = _next(waiting, len(waiting), runner.prefill_rows)
-        outcomes = runner.prefill(0, [_work(answer) for answer in judged])
-        for answer, outcome in zip(judged, outcomes, strict=True):
-            counts.append(sum(token == choice for token, choice in zip(answer.draft, outcome.choices, strict=False)))
-    return counts
+        yield from (outcome.choices for outcome in runner.prefill(0, [_work(answer) for answer in judged]))
 
 
 def _round(runner: Runner, live: Sequence[Answer], pace: Pace, first: int, prefill: bool) -> None:

@@ -38,7 +38,7 @@ MODELS_ROWS = (
     {"yolo"},
     {"train"},
 )
-CLI_FIRST = ({"errors"}, {"document", "settings"})
+CLI_FIRST = ({"errors", "ink"}, {"document", "settings"})
 CLI_LAST = (
     {"pipeline"},
     {"benchpages"},

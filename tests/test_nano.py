@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import eq
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from gravityocr_models.attention import window_mask
 from gravityocr_models.engine import Engine
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.sequences import similarity
-from gravityocr_models.speculate import Answer, decode
+from gravityocr_models.speculate import Answer, agreements, decode, decoder_choices
 
 DRAFTED, MASK_MARGIN = 16, 0.1  # tokens; nats
 FLOOR, READING_FLOOR = 3.0, 10.0  # tokens a forward, prefill counted; raise them as nano learns
@@ -86,6 +87,16 @@ def test_a_layer_with_shifted_unicode_is_not_believed(tmp_path: Path, engine: En
     assert lying in "".join(crop.draft or "" for crop in crops)
     assert not any(answer.kept_layer for answer in engine.read(crops))
     assert lying not in markdown_of(path, engine)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_the_reading_judges_a_layer_as_the_decoder_would(tmp_path: Path, engine: Engine, shift: int) -> None:
+    crops = crops_in(write_page(tmp_path / "page.pdf", shift=shift), engine)
+    prompts = engine.prompts(crops, LayerUse.DRAFT)
+    assert all(prompt.reading for prompt in prompts)
+    model = engine.checkpoint.model
+    decoded = zip(prompts, decoder_choices(model, prompts), strict=True)
+    assert agreements(model, prompts) == [sum(map(eq, prompt.layer, ids)) for prompt, ids in decoded]
 
 
 def test_speculation_changes_no_id(tmp_path: Path, engine: Engine) -> None:

@@ -15,7 +15,7 @@ from gravityocr_cli.cells import ink_on_grounds, pieces_of
 from gravityocr_cli.crops import Limits
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.grid import rows_from_lines
-from gravityocr_cli.inkcut import ink_of
+from gravityocr_cli.ink import ink_of
 from gravityocr_cli.prepare import _part
 from gravityocr_cli.prepared import Plan
 from gravityocr_cli.ruled import rows_from_rules, rules_in

@@ -3,7 +3,8 @@ import pymupdf
 from numpy.typing import NDArray
 
 from gravityocr_cli.document import Kind
-from gravityocr_cli.inkcut import cut_by_ink, ink_of, pictures_outside
+from gravityocr_cli.ink import ink_of
+from gravityocr_cli.inkcut import cut_by_ink, pictures_outside
 from gravityocr_models.signs import Box
 
 BODY = "Body text that runs on for some lines so that there is a block. " * 12

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gravityocr_cli.crops import LARGE_PX, USUAL_PX, Limits, crops_of
 from gravityocr_cli.document import Kind, Page, Region
-from gravityocr_cli.inkcut import ink_of
+from gravityocr_cli.ink import ink_of
 from gravityocr_cli.inklines import lines_in
 from gravityocr_models.signs import Box
 

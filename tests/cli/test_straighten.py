@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gravityocr_cli.document import Page
+from gravityocr_cli.ink import ink_of
 from gravityocr_cli.inkcut import text_mask
 from gravityocr_cli.pdf import Sheet, Source
 from gravityocr_cli.straighten import sharpest, straightened, up_or_down
@@ -44,7 +45,7 @@ def laid(page: Page, turn: int, skew: float) -> Page:
 
 def alike(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
     """How much of the text of two pages of one size lies on the same places."""
-    first, second = (text_mask(pixels, 144)[0] for pixels in (a, b))
+    first, second = (text_mask(ink_of(pixels), 144)[0] for pixels in (a, b))
     return float(np.corrcoef(first.ravel(), second.ravel())[0, 1])
 
 
@@ -76,11 +77,11 @@ def test_a_page_that_does_not_tell_stays_as_it_is(make_pdf: MakePdf, text: str) 
 def test_skew_is_measured_to_a_fifth_of_a_degree(make_pdf: MakePdf) -> None:
     page = scan(make_pdf, WORDS)
     for skew in (-4.0, 0.7, 3.0):
-        mask, _ = text_mask(laid(page, 0, skew).pixels, 144)
+        mask, _ = text_mask(laid(page, 0, skew).ink, 144)
         assert sharpest(mask)[0] == pytest.approx(skew, abs=0.2)
 
 
 def test_nothing_to_measure_is_no_skew() -> None:
     blank = np.full((400, 300, 3), 255, np.uint8)
-    assert sharpest(text_mask(blank, 144)[0]) == (0.0, 0.0)
-    assert up_or_down(blank, 144, 0) == 0
+    assert sharpest(text_mask(ink_of(blank), 144)[0]) == (0.0, 0.0)
+    assert up_or_down(ink_of(blank), 144, 0) == 0
