@@ -21,7 +21,7 @@ from gravityocr_cli.jsonfile import write_json
 from gravityocr_cli.markdown import write_markdown
 from gravityocr_cli.output import Product
 from gravityocr_cli.prepared import OUT_OF_TIME, Pages, Part, Prepared, plan_of
-from gravityocr_cli.report import DocumentReport, Method, PageReport, RegionReport, region_report
+from gravityocr_cli.report import DocumentReport, Method, PageReport, RegionReport, doubts, region_report
 from gravityocr_cli.settings import Decode, Format, Settings, TextLayer
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds
 from gravityocr_models.signs import Box
@@ -184,7 +184,15 @@ def _read(
         if page.lost:
             blocks.append(lost_block(Region(page.number, 0, Kind.TEXT, Box(0, 0, 0, 0)), page.lost))
         yield (
-            PageReport(page.number, page.seconds, seconds * count, tuple(regions), page.warnings, page.lost, page.size),
+            PageReport(
+                page.number,
+                page.seconds,
+                seconds * count,
+                tuple(regions),
+                (*page.warnings, *doubts(regions)),
+                page.lost,
+                page.size,
+            ),
             blocks,
         )
 

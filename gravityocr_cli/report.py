@@ -1,12 +1,16 @@
 """What happened to every page and region of a run: facts for `--report`, exit codes and the summary line."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gravityocr_cli.document import Region
+from gravityocr_cli.document import Kind, Region
 from gravityocr_models.records import Decoded
+
+_TELLING = 40  # tokens of a page; fewer may be a stamp or a signature
+_DOUBTFUL = 0.12  # share of what was read that may be wrong: scripts that look like Latin have 0.15, bad scans 0.05
 
 
 class Method(StrEnum):
@@ -97,6 +101,20 @@ def region_report(region: Region, method: Method, answers: list[Decoded], warnin
         agreement=_mean(verdicts),
         warnings=warnings,
     )
+
+
+def doubts(regions: Sequence[RegionReport]) -> list[str]:
+    """What is to be said of a page on which too much of what the model read is expected to be wrong.
+
+    Formulas don't count: with more signs to choose from the model is less sure of them.
+    """
+    read = [each for each in regions if each.method is Method.MODEL and each.kind != Kind.FORMULA]
+    tokens = sum(each.tokens for each in read)
+    wrong = sum(each.tokens * (1 - each.confidence) for each in read if each.confidence is not None)
+    if tokens < _TELLING or wrong < _DOUBTFUL * tokens:
+        return []
+    share = f"{100 * wrong / tokens:.0f} % of what was read may be wrong"
+    return [f"{share}: it is hard to read, or in a script that the model has not learned"]
 
 
 def to_json(documents: list[DocumentReport], version: str) -> str:

@@ -262,7 +262,7 @@ class Engine:
         image, grid = first.tokens, first.grid
         shown = torch.arange(len(image)) if first.named is None else shown_on(emptiness(first.named)).cpu()
         found, letters, reads = [look.slots for look in looks], self.checkpoint.letters, self._reads(crop)
-        line, glyphs = spelled(crop.task, found, first.pixels, letters) if reads else ("", [])
+        line, glyphs, clear = spelled(crop.task, found, first.pixels, letters) if reads else ("", [], None)
         told, times = told_by(line, glyphs, grid, tokenizer, end)
         before, after = self.conventions.prompts[crop.task]
         head, reading, tail = (
@@ -277,7 +277,7 @@ class Engine:
             limit=LEAST_LIMIT + self.conventions.tokens_per_image_token * len(image),
             layer=tuple(tokenizer.encode(self.conventions.as_answer(drafted or ""))),
             # Where the encoder sees nothing there is nothing: a decoder left alone would make something up.
-            reading=Reading(line, tokenizer, end) if line or (reads and not glyphs) else None,
+            reading=Reading(line, tokenizer, end, clear) if line or (reads and not glyphs) else None,
         )
 
     def _seen(self, images: Sequence[NDArray[np.uint8]]) -> tuple[list[Tensor], list[tuple[int, int]]]:
@@ -316,12 +316,13 @@ class Engine:
         return Decoded(draft, ids, committed, share or 0.0, share, kept_layer=True)
 
     def _decoded(self, answer: Answer, agreement: float | None) -> Decoded:
+        clear = answer.prompt.reading.clarity if answer.prompt.reading else None
         ids = [token for token in answer.ids if token not in self.conventions.ends]
         return Decoded(
             text=self.conventions.tidy(self.checkpoint.tokenizer.decode(ids)),
             ids=tuple(ids),
             committed=tuple(answer.committed),
-            confidence=answer.probability / max(1, len(answer.ids)),
+            confidence=answer.probability / max(1, len(answer.ids)) if clear is None else clear,
             agreement=agreement,
             truncated=not answer.ended,
         )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag, auto
 from functools import cached_property
+from math import exp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,12 @@ def emptiness(logits: "Tensor") -> "Tensor":
     logits: the head's, [..., tokens, 3, 1 + glyphs + tags].
     """
     return (logits[..., 0] - logits[..., 1 : -len(Tag)].amax(-1)).amin(-1)
+
+
+def clarity(slots: Sequence[Slot]) -> float | None:
+    """The share of the glyphs named that is right, as the encoder itself expects; None where it names none."""
+    chances = [exp(slot.signs[0][1]) for slot in slots if slot.signs[0][0]]
+    return sum(chances) / len(chances) if chances else None
 
 
 def named(slots: Sequence[Slot]) -> list[Named]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gravityocr_models.formulas import latex
-from gravityocr_models.glyphs import STRUCTURE, Named, Slot, Tag, named
+from gravityocr_models.glyphs import STRUCTURE, Named, Slot, Tag, clarity, named
 from gravityocr_models.inkformula import seen_latex
 from gravityocr_models.letters import Letters, settled
 from gravityocr_models.looks import agreed
@@ -73,16 +73,16 @@ def _is_one_word(left: Sequence[Named], right: Sequence[Named]) -> bool:
 
 def spelled(
     task: Task, looks: Sequence[Sequence[Slot]], pixels: NDArray[np.uint8], letters: Letters | None
-) -> tuple[str, list[Named]]:
-    """What the encoder makes of a crop, and of which glyphs; "" for more than a line, or nothing.
+) -> tuple[str, list[Named], float | None]:
+    """What the encoder makes of a crop ("" for more than a line, or nothing), of which glyphs, and how clear they are.
 
     looks: the glyphs that it names, in pixels of the crop, at one or more looks.
     """
     if task is Task.FORMULA:
-        return seen_latex(looks, pixels), named(looks[0])
+        return seen_latex(looks, pixels), named(looks[0]), clarity(looks[0])
     slots = agreed(looks) if len(looks) > 1 else looks[0]
     glyphs = settled(slots, letters) if letters else named(slots)
-    return spell_line(glyphs), glyphs
+    return spell_line(glyphs), glyphs, clarity(slots)
 
 
 class Place:
@@ -124,10 +124,13 @@ class _Stand:
 
 
 class Reading:
-    """A crop read by the encoder, followed while an answer is written. Asked with ever more ids of one answer."""
+    """A crop read by the encoder, followed while an answer is written. Asked with ever more ids of one answer.
 
-    def __init__(self, line: str, tokenizer: Tokenizer, end: int) -> None:
-        self.line, self._tokenizer, self._end = line, tokenizer, end
+    clarity: the share of its glyphs that is expected to be right, where that is known.
+    """
+
+    def __init__(self, line: str, tokenizer: Tokenizer, end: int, clarity: float | None = None) -> None:
+        self.line, self.clarity, self._tokenizer, self._end = line, clarity, tokenizer, end
         self._start = self._stand = _Stand(Place(line))
         self._known = 0
 

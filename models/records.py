@@ -69,7 +69,8 @@ class Decoded:
     text: the answer; the draft itself, unchanged, where `kept_layer` is true.
     ids: token ids, without the end token.
     committed: tokens committed by each forward, prefill first; `sum(committed)` counts the end token.
-    confidence: mean probability of the answer's tokens, 0..1.
+    confidence: the share of the answer that is expected to be right, 0..1: by the encoder's odds of the glyphs that it
+        names where it reads, whose bonus makes the decoder sure of anything; else the tokens' mean probability.
     agreement: share of the tokens of the region's drafts that are the model's own choice given the pixels; None
         without a verdict (no draft, or a draft in a script that the model does not read).
     truncated: the token cap or the loop guard ended the answer: a failure to report, not an answer.

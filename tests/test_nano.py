@@ -99,6 +99,26 @@ def test_the_reading_judges_a_layer_as_the_decoder_would(tmp_path: Path, engine:
     assert agreements(model, prompts) == [sum(map(eq, prompt.layer, ids)) for prompt, ids in decoded]
 
 
+CHINESE = "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。"
+
+
+@pytest.mark.parametrize(("lines", "font", "sure"), [(TEXT, "tiro", True), ([CHINESE] * 4, "china-s", False)])
+def test_a_scan_in_a_script_that_nano_has_not_learned_is_told(
+    tmp_path: Path, engine: Engine, lines: Sequence[str], font: str, sure: bool
+) -> None:
+    drawn, scan = pymupdf.open(), pymupdf.open()
+    page = drawn.new_page(width=595, height=300)
+    for row, line in enumerate(lines):
+        page.insert_text((72, 80 + 18 * row), line, fontsize=11, fontname=font)
+    scan.new_page(width=595, height=300).insert_image(page.rect, pixmap=page.get_pixmap(dpi=200))
+    scan.save(tmp_path / "scan.pdf")
+    (read,) = convert(tmp_path / "scan.pdf", TextProduct(), lambda: engine, Settings()).pages
+    confidences = [region.confidence for region in read.regions if region.confidence is not None]
+    assert all(confidence > 0.9 if sure else confidence < 0.7 for confidence in confidences)
+    assert confidences
+    assert any("script" in warning for warning in read.warnings) is not sure
+
+
 def test_speculation_changes_no_id(tmp_path: Path, engine: Engine) -> None:
     crops = crops_in(write_page(tmp_path / "page.pdf"), engine)
     plain = engine.read(crops, rounds=Rounds.PLAIN, layer=LayerUse.OFF)

@@ -66,5 +66,5 @@ class Teller:
         if task is not Task.TABLE and self.rng.random() >= UNREAD:
             pixels = ((batch.pixels[crop, 0].cpu().numpy() + 1) * 127.5).round().astype(np.uint8)
             found = slots(named.detach().cpu(), batch.grid, [*GLYPHS], self.token_px)
-            line, glyphs = spelled(task, [found], pixels, self.letters)
+            line, glyphs, _ = spelled(task, [found], pixels, self.letters)
         return told_by(line, glyphs, batch.grid, self.tokenizer, self.end)

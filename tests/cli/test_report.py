@@ -1,7 +1,8 @@
 import json
+from dataclasses import replace
 
 from gravityocr_cli.document import Kind, Region
-from gravityocr_cli.report import DocumentReport, Method, PageReport, region_report, to_json
+from gravityocr_cli.report import DocumentReport, Method, PageReport, doubts, region_report, to_json
 from gravityocr_models.records import Decoded
 from gravityocr_models.signs import Box
 
@@ -28,3 +29,15 @@ def test_the_whole_run_as_json() -> None:
     assert first["confidence"] == 0.9
     assert second["lost"] == "cannot be rendered"
     assert second["tokens_per_forward"] is None
+
+
+def test_a_page_of_which_much_may_be_wrong_says_so() -> None:
+    read = [Decoded("ab", (1, 2), (30,), sure) for sure in (0.7, 0.99)]
+    doubtful, clear = (region_report(REGION, Method.MODEL, [answer], ()) for answer in read)
+    formula = replace(doubtful, kind="formula")
+    assert doubts([doubtful, clear]) == [
+        "16 % of what was read may be wrong: it is hard to read, or in a script that the model has not learned"
+    ]
+    assert doubts([clear, clear, formula]) == []
+    assert doubts([doubtful]) == []  # a stamp, a signature
+    assert doubts([replace(doubtful, method=Method.LAYER)] * 2) == []

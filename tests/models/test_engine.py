@@ -126,7 +126,7 @@ def test_of_a_line_the_rest_is_read_where_the_beginning_disagrees(
 def test_a_formulas_layer_is_judged_by_its_signs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the encoder reads the formula; braces in other places are no lie."""
     monkeypatch.setattr(Engine, "_reads", lambda *_: True)
-    monkeypatch.setattr("gravityocr_models.engine.spelled", lambda *_: (r"\frac{abcd}{efgh}+i", []))
+    monkeypatch.setattr("gravityocr_models.engine.spelled", lambda *_: (r"\frac{abcd}{efgh}+i", [], None))
     drafts = ["abcdefgh+i", "jklmnopq+r"]
     some = [replace(crop, task=Task.FORMULA, draft=draft) for crop, draft in zip(crops(2), drafts, strict=True)]
     true, false = engine.read(some)

@@ -121,7 +121,7 @@ def test_what_the_reading_has_right_is_known(monkeypatch: pytest.MonkeyPatch) ->
     checkpoint, pixels = engine.checkpoint, shown_line()
     assert checkpoint.draft is not None
     monkeypatch.setattr(telling, "UNREAD", 0.0)
-    monkeypatch.setattr(telling, "spelled", lambda *_: ("No reading missing", row_of("Noreadingmissing")))
+    monkeypatch.setattr(telling, "spelled", lambda *_: ("No reading missing", row_of("Noreadingmissing"), None))
     tell = Teller(checkpoint.tokenizer, Path(weights.NANO), 16)
     sample = placed(Sample(pixels, "No reading is missing", Task.TEXT, (), "test"), 16)
     end = checkpoint.tokenizer.special(END)
