@@ -47,7 +47,7 @@ train: setup  ## train or go on training nano: make train ARGS="--help"
 	$(BIN)/python -m gravityocr_models.train.joint $(ARGS)
 
 train-layout: setup  ## train or go on training the layout detector: make train-layout ARGS="--help"
-	$(BIN)/python -m gravityocr_models.train.layout $(ARGS)
+	$(BIN)/python -m gravityocr_models.train.layout.training $(ARGS)
 
 clean:  ## remove the virtual environment, caches and results
 	rm -rf .venv out build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -33,11 +33,11 @@ from gravityocr_cli.scoring import Case
 from gravityocr_cli.straighten import straightened
 from gravityocr_cli.textlayer import draft_of, is_upright
 from gravityocr_models.layout import LABELS, LEAST_SCORE, WEIGHTS, Detector, Found
-from gravityocr_models.train.layoutdrawn import KINDS, drawn_pages
-from gravityocr_models.train.layoutlabels import Labelled, Rect
-from gravityocr_models.train.layoutlook import Shown
-from gravityocr_models.train.layoutpages import evaluation_page
-from gravityocr_models.train.layoutscore import average_precision, covered, overlap_of
+from gravityocr_models.train.layout.drawn import KINDS, drawn_pages
+from gravityocr_models.train.layout.labels import Labelled, Rect
+from gravityocr_models.train.layout.look import Shown
+from gravityocr_models.train.layout.pages import evaluation_page
+from gravityocr_models.train.layout.score import average_precision, covered, overlap_of
 from gravityocr_models.train.scanlook import scan_look
 
 DPI = 144.0

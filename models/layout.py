@@ -3,7 +3,7 @@
     detector = Detector(WEIGHTS)
     for found in detector.find(pixels): ...
 
-The network is yolo.Yolo, exported with its decoding by train/layoutexport.py. It runs in onnxruntime: PyMuPDF's layout
+The network is yolo.Yolo, exported with its decoding by train/layout/export.py. It runs in onnxruntime: PyMuPDF's layout
 analysis has loaded that anyway in the processes that take pages apart, where torch would cost seconds and memory.
 """
 

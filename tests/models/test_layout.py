@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 
 from gravityocr_models import layout
 from gravityocr_models.layout import LABELS, Detector, Found, distinct, fused, network_input
-from gravityocr_models.train.layoutexport import export
+from gravityocr_models.train.layout.export import export
 from gravityocr_models.yolo import Yolo, decode
 
 

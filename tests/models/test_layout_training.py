@@ -12,13 +12,13 @@ import torch
 from PIL import Image
 
 from gravityocr_models.layout import LABELS, Found
-from gravityocr_models.train import layout
-from gravityocr_models.train.layoutdrawn import KINDS, drawn_pages
-from gravityocr_models.train.layoutlabels import Labelled, Painted, area, common, true_regions, unlabelled_ink
-from gravityocr_models.train.layoutlook import Placing, Shown, shown
-from gravityocr_models.train.layoutpages import evaluation_page, load_page, tasks, write_page
-from gravityocr_models.train.layoutscore import average_precision, covered, recall
-from gravityocr_models.train.layoutstart import DOCLAYNET, ours
+from gravityocr_models.train.layout import training
+from gravityocr_models.train.layout.drawn import KINDS, drawn_pages
+from gravityocr_models.train.layout.labels import Labelled, Painted, area, common, true_regions, unlabelled_ink
+from gravityocr_models.train.layout.look import Placing, Shown, shown
+from gravityocr_models.train.layout.pages import evaluation_page, load_page, tasks, write_page
+from gravityocr_models.train.layout.score import average_precision, covered, recall
+from gravityocr_models.train.layout.start import DOCLAYNET, ours
 from gravityocr_models.yolo import Yolo
 
 PARAGRAPH = (100.0, 100.0, 300.0, 160.0)
@@ -251,23 +251,23 @@ def test_pages_come_by_turns_and_those_with_floats_first(tmp_path: Path) -> None
 
 def test_a_run_goes_on_where_it_was_saved(pages: Path, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    run = layout.Run.on(Yolo(len(LABELS)))
+    run = training.Run.on(Yolo(len(LABELS)))
     page = load_page(pages / "paper0_1.json")
     assert page is not None
     small = Shown(page.grey[100:228, 100:228].copy(), (Labelled("text", (35, 35, 128, 115)),))
-    loss = layout.loss_of(run.network)
-    batch = layout.tensors([small])
+    loss = training.loss_of(run.network)
+    batch = training.tensors([small])
     losses = [sum(run.learn(batch, loss)) for _ in range(12)]
     assert losses[-1] < losses[0]
     run.save(tmp_path)
-    again = layout.Run.on(Yolo(len(LABELS)))
+    again = training.Run.on(Yolo(len(LABELS)))
     again.load(tmp_path)
     assert again.step == 12
-    assert sum(again.learn(batch, layout.loss_of(again.network))) == pytest.approx(sum(run.learn(batch, loss)))
+    assert sum(again.learn(batch, training.loss_of(again.network))) == pytest.approx(sum(run.learn(batch, loss)))
 
 
 def test_documents_are_split_whole(pages: Path) -> None:
-    train, valid = (layout.page_files(pages, split) for split in ("train", "valid"))
+    train, valid = (training.page_files(pages, split) for split in ("train", "valid"))
     assert {path.stem for path in train} | {path.stem for path in valid} == {"paper0_1", "paper44_1"}
     assert train
     assert valid
@@ -278,6 +278,6 @@ def test_training_for_no_time_writes_the_state_and_validates(
 ) -> None:
     state = tmp_path / "state"
     state.mkdir()
-    layout.train(argparse.Namespace(pages=pages, state=state, start=None, minutes=0, batch=1, held_out=1))
+    training.train(argparse.Namespace(pages=pages, state=state, start=None, minutes=0, batch=1, held_out=1))
     assert (state / "ema.safetensors").exists()
     assert "mAP50" in capsys.readouterr().out

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from gravityocr_models.layout import LABELS, Detector
-from gravityocr_models.train.layoutexport import write_onnx
-from gravityocr_models.train.layoutpublished import CLASSES, Relabelled, load
+from gravityocr_models.train.layout.export import write_onnx
+from gravityocr_models.train.layout.published import CLASSES, Relabelled, load
 
 pytest.importorskip("onnx", reason="the exporter's, of the [train] extra")
 pytestmark = pytest.mark.filterwarnings("ignore")  # the package's own, at import and while it builds a network

@@ -1,6 +1,6 @@
 """The trained layout detector -> the file that it is run from: network and decoding as ONNX, weights in half precision.
 
-python -m gravityocr_models.train.layoutexport WEIGHTS.safetensors layout.onnx --long-side 640
+python -m gravityocr_models.train.layout.export WEIGHTS.safetensors layout.onnx --long-side 640
 """
 
 import argparse

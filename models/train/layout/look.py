@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gravityocr_models.train.layoutlabels import Labelled, Rect, area, common
+from gravityocr_models.train.layout.labels import Labelled, Rect, area, common
 from gravityocr_models.train.scanlook import paper, scan_look, toned
 
 MAX_DEGREES = 3.0

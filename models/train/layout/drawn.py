@@ -13,8 +13,8 @@ import numpy as np
 import pymupdf
 from numpy.typing import NDArray
 
-from gravityocr_models.train.layoutlabels import DARK, Labelled, Rect
-from gravityocr_models.train.layoutlook import Shown
+from gravityocr_models.train.layout.labels import DARK, Labelled, Rect
+from gravityocr_models.train.layout.look import Shown
 
 _WORDS = """account address annual applicant before business certain change city claim complete contract copy date day
 delivery each employer form general household income law letter month name notice number office order other payment

@@ -1,9 +1,9 @@
 """Trains the layout detector: doclayout-yolo's loss and assigner around a loop of our own.
 
-    python -m gravityocr_models.train.layout PAGES STATE --start yolov8n-doclaynet.onnx --minutes 90
+    python -m gravityocr_models.train.layout.training PAGES STATE --start yolov8n-doclaynet.onnx --minutes 90
 
-PAGES is what layoutpages wrote. STATE is a folder: the run goes on from `last.pt` in it, else from `--start`. Every few
-minutes it writes that file and `ema.safetensors`, the moving average of the weights, from which layoutexport makes the
+PAGES is what pages.py wrote. STATE is a folder: the run goes on from `last.pt` in it, else from `--start`. Every few
+minutes it writes that file and `ema.safetensors`, the moving average of the weights, from which export.py makes the
 file that is shipped. Why not the package's own trainer: docs/journal.md.
 """
 
@@ -23,10 +23,10 @@ from torch import Tensor, nn
 
 from gravityocr_models.layout import LABELS, Found, distinct
 from gravityocr_models.train.corpora import Split, in_split
-from gravityocr_models.train.layoutlook import Shown, shown
-from gravityocr_models.train.layoutpages import load_page
-from gravityocr_models.train.layoutscore import average_precision, recall
-from gravityocr_models.train.layoutstart import started
+from gravityocr_models.train.layout.look import Shown, shown
+from gravityocr_models.train.layout.pages import load_page
+from gravityocr_models.train.layout.score import average_precision, recall
+from gravityocr_models.train.layout.start import started
 from gravityocr_models.yolo import Yolo, decode
 
 LONG_SIDE, SHORT_SIDE = 640, 480

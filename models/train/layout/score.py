@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gravityocr_models.layout import Found
-from gravityocr_models.train.layoutlabels import Labelled, Rect, area, common
+from gravityocr_models.train.layout.labels import Labelled, Rect, area, common
 
 Pages = Sequence[tuple[Sequence[Found], Sequence[Labelled]]]
 

@@ -1,7 +1,7 @@
 """Where the detector's training starts: the weights of a YOLOv8-n, as others trained it on DocLayNet or as we ship it.
 
 DocLayNet (80,863 pages, 11 classes) knows our labels but `code`, which starts as a copy of `text`. Read are ONNX
-exports that keep the names of the weights, as ultralytics' and layoutexport's do.
+exports that keep the names of the weights, as ultralytics' and export.py's do.
 """
 
 from pathlib import Path

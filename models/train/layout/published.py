@@ -1,6 +1,6 @@
 """A published DocLayout-YOLO checkpoint (DocStructBench) -> a layout.onnx that `--layout-model` takes.
 
-    python -m gravityocr_models.train.layoutpublished docstructbench.pt layout.onnx --sha256 HEX
+    python -m gravityocr_models.train.layout.published docstructbench.pt layout.onnx --sha256 HEX
 
 Such a file is a pickle of the package's own classes. It is read with torch's protection on: the classes that `allowed`
 names may come out of it and nothing else, and its digest must be the one that its publisher states. In the file that is
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from gravityocr_models.layout import LABELS
-from gravityocr_models.train.layoutexport import write_onnx
+from gravityocr_models.train.layout.export import write_onnx
 
 CLASSES = {
     "title": "heading",

@@ -1,6 +1,6 @@
 """Documents -> a folder of pages with their true regions, which training reads again and again.
 
-    python -m gravityocr_models.train.layoutpages DATA PAGES --documents /usr/share/doc
+    python -m gravityocr_models.train.layout.pages DATA PAGES --documents /usr/share/doc
 
 DATA/docbank holds papers with DocBank's classes; of the documents, PyMuPDF's layout analysis is the only teacher. That
 takes a second a page, so what it says is written down once (`<name>.json`, points) beside the page (`<name>.png`, grey,
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gravityocr_models.train.corpora import BANNED
-from gravityocr_models.train.layoutlabels import Labelled, Painted, true_regions, unlabelled_ink
-from gravityocr_models.train.layoutlook import Placing, Shown
+from gravityocr_models.train.layout.labels import Labelled, Painted, true_regions, unlabelled_ink
+from gravityocr_models.train.layout.look import Placing, Shown
 
 SIDE = 800
 PAGES_OF_A_DOCUMENT = 12  # at most; taken by turns
