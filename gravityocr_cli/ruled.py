@@ -23,6 +23,7 @@ from gravityocr_models.signs import Box
 _SAME = 3.0  # points between rules that are one
 _DRAWN = 0.6  # share of a cell's side that has to be drawn
 _GAP = 2.0  # font sizes between two texts of one row that are no longer one cell's
+_FIGURES = 0.7  # share of texts that are numbers where they all are
 _OVER = 2.0  # points that text may reach over a rule
 Grid = NDArray[np.bool_]
 
@@ -60,10 +61,16 @@ def rows_from_rules(lines: Sequence[Line], rules: Sequence[Box]) -> Rows:
 def _are_cells(groups: Collection[Sequence[Line]]) -> bool:
     """Whether texts are those of cells, and not of a column whose rows, or a row whose columns, no rules part."""
     painted = [rows_of(group) for group in groups]
-    if any(len(rows) > 1 and all(FIGURE.fullmatch(line.text) for row in rows for line in row) for rows in painted):
+    if any(len(rows) > 1 and _are_figures([line for row in rows for line in row]) for rows in painted):
         return False  # numbers one over the other
     wide = sum(map(_has_gutter, groups))
     return median(map(len, painted)) <= 2 and wide <= 0.2 * len(painted)
+
+
+def _are_figures(lines: Sequence[Line]) -> bool:
+    """Whether nearly all of the texts are numbers; some may be misread."""
+    figures = sum(FIGURE.fullmatch(line.text.replace(" ", "")) is not None for line in lines)
+    return figures > _FIGURES * len(lines)
 
 
 def _has_gutter(group: Sequence[Line]) -> bool:

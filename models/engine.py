@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from gravityocr_models import weights
@@ -26,7 +27,7 @@ from gravityocr_models.compiled import SMALL
 from gravityocr_models.family import Conventions, read_conventions
 from gravityocr_models.glyphs import Slot, emptiness, slots
 from gravityocr_models.image import levelled, normalise, stack
-from gravityocr_models.looks import is_doubtful
+from gravityocr_models.looks import is_doubtful, widening
 from gravityocr_models.metrics import signs_alike
 from gravityocr_models.reading import Reading, spelled
 from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
@@ -235,22 +236,24 @@ class Engine:
 
     @torch.inference_mode()
     def _prompts(self, crops: Sequence[Crop], layer: LayerUse, sure: bool) -> list[Prompt]:
-        looks = [[look] for look in self._looks([self._placed(crop) for crop in crops])]
+        looks = [[look] for look in self._looks([(self._placed(crop), 1.0) for crop in crops])]
         unsure = [place for place, crop in enumerate(crops) if self._asks_again(crop, looks[place][0])]
+        wide = {place: widening(looks[place][0].slots) if crops[place].task is Task.TEXT else 1.0 for place in unsure}
         for share in LOOKS[1:] if sure else ():
-            more = self._looks([looks[place][0].pixels for place in unsure], round(share * self.token_px))
+            again = [(looks[place][0].pixels, wide[place]) for place in unsure]
+            more = self._looks(again, round(share * self.token_px))
             for place, look in zip(unsure, more, strict=True):
                 looks[place].append(look)
         prompts = [self._prompt(crop, seen, layer) for crop, seen in zip(crops, looks, strict=True)]
         return [replace(each, sure=sure or place not in unsure) for place, each in enumerate(prompts)]
 
-    def _looks(self, images: Sequence[NDArray[np.uint8]], right: int = 0) -> list["_Look"]:
-        """What the encoder sees of each image, shifted to the right by so many pixels."""
-        tokens, grids = self._seen([_shifted(pixels, right) for pixels in images])
+    def _looks(self, images: Sequence[tuple[NDArray[np.uint8], float]], right: int = 0) -> list["_Look"]:
+        """What the encoder sees of each image, so many times as wide, then shifted to the right by so many pixels."""
+        tokens, grids = self._seen([_shifted(_widened(pixels, wide), right) for pixels, wide in images])
         looks, draft = [], self.checkpoint.draft if self.reads_glyphs else None
-        for pixels, seen, grid in zip(images, tokens, grids, strict=True):
+        for (pixels, wide), seen, grid in zip(images, tokens, grids, strict=True):
             named = self.checkpoint.model.name_glyphs(seen) if draft else None
-            found = slots(named, grid, draft.glyphs, self.token_px, right) if draft and named is not None else []
+            found = slots(named, grid, draft.glyphs, self.token_px, right, wide) if draft and named is not None else []
             inside = [slot for slot in found if slot.x < pixels.shape[1]]  # what lies behind it is padding
             looks.append(_Look(pixels, seen, grid, named, inside))
         return looks
@@ -342,10 +345,10 @@ class _Judged:
 
 @dataclass(frozen=True)
 class _Look:
-    """A crop as the encoder sees it, perhaps shifted on its tokens.
+    """A crop as the encoder sees it, perhaps wider and shifted on its tokens.
 
     pixels: of the crop, as it is set on its tokens. tokens [rows * columns, width] and grid: rows and columns. named:
-    logits of the glyph head, and slots, the glyphs in pixels of the crop, unshifted: where there is such a head.
+    logits of the glyph head, and slots, the glyphs in pixels of the crop as it is: where there is such a head.
     """
 
     pixels: NDArray[np.uint8]
@@ -353,6 +356,12 @@ class _Look:
     grid: tuple[int, int]
     named: Tensor | None
     slots: Sequence[Slot]
+
+
+def _widened(pixels: NDArray[np.uint8], wide: float) -> NDArray[np.uint8]:
+    """The crop [H, W, 3], so many times as wide."""
+    size = round(wide * pixels.shape[1]), len(pixels)
+    return pixels if wide == 1 else np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC))
 
 
 def _shifted(pixels: NDArray[np.uint8], right: int) -> NDArray[np.uint8]:

@@ -105,12 +105,12 @@ def named(slots: Sequence[Slot]) -> list[Named]:
 
 
 def slots(
-    logits: "Tensor", grid: tuple[int, int], signs: Sequence[str], token_px: int = 1, right: int = 0
+    logits: "Tensor", grid: tuple[int, int], signs: Sequence[str], token_px: int = 1, right: int = 0, wide: float = 1.0
 ) -> list[Slot]:
     """The places that hold a glyph, or may hold one, by the head's logits [rows * columns, 3, 1 + glyphs + tags].
 
-    From the left. signs: the glyphs' names in the order of their numbers, from 1 on. right: pixels by which what the
-    head has seen is shifted against the crop.
+    From the left. signs: the glyphs' names in the order of their numbers, from 1 on. wide, right: how many times wider
+    than the crop it is what the head has seen, and by how many pixels it is then shifted.
     """
     rows, columns, tags_at = *grid, -len(Tag)
     logits = logits.float()  # numpy knows no bfloat16
@@ -140,7 +140,7 @@ def slots(
         for number, score in zip(ids[1:], chances[1:], strict=True):
             if score > LEAST:
                 tried.append((signs[number - 1] if number else "", score))
-        x = (column + (0.75 if odds[_RIGHT] > 0 else 0.25)) * token_px - right
+        x = ((column + (0.75 if odds[_RIGHT] > 0 else 0.25)) * token_px - right) / wide
         own = max(0, int(x // token_px))
         found.append(Slot(tuple(tried), nothing, tuple(odds), row, own, place, x, (row + 0.5) * token_px))
     return found

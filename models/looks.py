@@ -1,6 +1,7 @@
 """Several looks at a line of text, shifted on the image tokens against each other, as one.
 
-A glyph on the border of two tokens is named badly, and each look has its borders elsewhere. Looks are aligned glyph by
+A glyph on the border of two tokens is named badly, and each look has its borders elsewhere; narrow print is looked at
+wider as well. Looks are aligned glyph by
 glyph at the least cost, as two spellings of a word would be, and what they say of a glyph is averaged. (Of formulas,
 whose signs are set on ink, `inkglyphs.py` does the same by pieces of ink.)
 """
@@ -16,6 +17,7 @@ import numpy as np
 from gravityocr_models.glyphs import LEAST, Slot
 
 DOUBT = 0.05  # share of glyphs expected to be wrong from which more looks are worth it (docs/journal.md)
+PITCH_PX, WIDEST = 10.0, 1.25  # from letter to letter as they are read best; times (docs/journal.md)
 FAR_PX = 20.0  # how far apart looks put one glyph at most
 UNSAID, NEVER = -5.0, -12.0  # log-probabilities: of a sign that a look doesn't name; the least that counts of nothing
 _GAP, _EMPTY_GAP = 0.6, 0.45  # cost of a glyph without a partner; by how much less where it may be none
@@ -25,6 +27,15 @@ _UNLIKE, _MOST_UNLIKE, _PX = 0.25, 0.8, 0.01  # costs of partners: a nat of unli
 def is_doubtful(slots: Sequence[Slot]) -> bool:
     """Whether so many glyphs are expected to be wrong that a line should be looked at again."""
     return sum(1 - exp(slot.signs[0][1]) for slot in slots) > DOUBT * len(slots)
+
+
+def widening(slots: Sequence[Slot]) -> float:
+    """How many times wider a line is to be looked at again: where its letters are narrow, four stand on a token."""
+    places = [slot.x for slot in slots if slot.signs[0][0]]
+    if len(places) < 3:
+        return 1.0
+    pitch = (max(places) - min(places)) / (len(places) - 1)
+    return min(WIDEST, max(1.0, PITCH_PX / max(pitch, 1.0)))
 
 
 def agreed(looks: Sequence[Sequence[Slot]]) -> list[Slot]:

@@ -65,6 +65,10 @@ def test_what_is_not_wholly_ruled_is_left_alone() -> None:
     lines = [text(f"{word}{x}", x + 5, y) for word, y in (("h", 10), ("a", 50), ("b", 65), ("c", 90)) for x in (0,)]
     lines += [text(figure, 65, y) for figure, y in (("1.5", 10), ("2.5", 50), ("3.5", 65), ("4.5", 90))]
     assert rows_from_rules(lines, rules(*bands)) == ()
+    misread = [("1.022, 490", 10), ("2,568", 50), ("3.5", 65), ("12.9", 80), ("4,9]", 95), ("7", 110)]
+    bands = [(x, y, x + 60, end) for x in (0, 60) for y, end in ((0, 40), (40, 130), (130, 150))]
+    lines = [text(words, x, y) for words, y in (*misread, ("n", 135)) for x in (5, 65)]
+    assert rows_from_rules(lines, rules(*bands)) == ()
     over = rules((0, 0, 60, 20), (60, 0, 120, 20), (0, 20, 60, 40), (60, 20, 120, 40))
     assert rows_from_rules([text("reaches over the line", 5, 5)], over) == ()
     assert rows_from_rules([text("a", 5, 5)], ()) == ()

@@ -1,5 +1,6 @@
 """What the glyph head's logits name."""
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -52,3 +53,14 @@ def test_a_fraction_of_equal_signs_keeps_both() -> None:
 def test_glyphs_of_two_rows_are_ordered_by_the_half_of_the_token() -> None:
     glyphs = named(slots(logits_of([["a"], ["bc"]], {"a": Tag.RIGHT, "c": Tag.RIGHT}), (2, 1), SIGNS))
     assert [glyph.sign for glyph in glyphs] == ["b", "a", "c"]
+
+
+def test_a_wider_look_tells_places_of_the_crop() -> None:
+    logits = logits_of([["", "a", "b", "c"]], {"b": Tag.RIGHT})
+    seen, wider = (
+        [slot for slot in slots(logits, (1, 4), SIGNS, 16, right, wide) if slot.signs[0][0]]
+        for right, wide in ((0, 1.0), (5, 1.25))
+    )
+    assert [slot.x for slot in seen] == [20, 44, 52]
+    assert [slot.x for slot in wider] == pytest.approx([(x - 5) / 1.25 for x in (20, 44, 52)])
+    assert [slot.column for slot in wider] == [0, 1, 2]

@@ -7,7 +7,7 @@ from math import exp, log
 import pytest
 
 from gravityocr_models.glyphs import Slot, Tag
-from gravityocr_models.looks import agreed, is_doubtful
+from gravityocr_models.looks import WIDEST, agreed, is_doubtful, widening
 
 NO_TAGS = (-5.0,) * len(Tag)
 
@@ -63,3 +63,11 @@ def test_doubt_is_a_share_of_the_glyphs() -> None:
     assert not is_doubtful([])
     assert not is_doubtful(look("a sure line"))
     assert is_doubtful([*look("a sure line"), slot(120, ("a", 0.5), ("o", 0.4))])
+
+
+def test_narrow_letters_are_looked_at_wider() -> None:
+    assert widening(look("narrow", step=8)) == pytest.approx(1.25)
+    assert widening(look("narrow", step=2)) == WIDEST
+    assert widening(look("usual", step=9.5)) == pytest.approx(10 / 9.5)
+    assert widening(look("wide", step=14)) == 1.0
+    assert widening(look("it", step=4)) == widening([]) == 1.0
