@@ -25,7 +25,7 @@ from PIL import Image
 
 from gravityocr_cli import errors
 from gravityocr_cli.asides import Aside, as_table, asides_of, turned, with_places, without
-from gravityocr_cli.document import Kind, Link, Page, Tick
+from gravityocr_cli.document import Kind, Line, Link, Page, Tick
 from gravityocr_cli.inlinemath import is_formula
 from gravityocr_cli.mathinline import maths_in_lines, with_maths
 from gravityocr_cli.painted import formula_paint, level_rules
@@ -171,9 +171,8 @@ class Source:
         maths = [] if scan else maths_in_lines(raw)
         lines = () if maths else with_ticks(lines_of(raw, shown, pixels, dpi, scan, links), ticks)
         found, warnings = _layout(page) if maths or lines else ((), ())
-        formulas = [each.box for each in found if each.kind is Kind.FORMULA]
-        seen = [*formulas, *maths, *(line.box for line in lines if is_formula(line.text))]
-        signs, bars = formula_paint(page, seen)
+        formulas = [each.box for each in found if each.kind is Kind.FORMULA or _is_formula(each, lines)]
+        signs, bars = formula_paint(page, [*formulas, *maths, *_of_formulas(lines, formulas)])
         if maths:  # which then are part of the lines, but for displays, and for tables, whose cells stay as they are
             tables = [each.box for each in found if each.kind is Kind.TABLE]
             raw = with_maths(raw, signs, bars, [*formulas, *tables])
@@ -368,6 +367,19 @@ def _layout(page: pymupdf.Page) -> tuple[tuple[Found, ...], tuple[str, ...]]:
         if x0 < x1 and y0 < y1:
             found.append(Found(Box(float(x0), float(y0), float(x1), float(y1)), _KINDS.get(label, Kind.TEXT)))
     return tuple(found), ()
+
+
+def _is_formula(each: Found, lines: Sequence[Line]) -> bool:
+    """Whether what the analysis calls text or a picture is a formula, painted in pieces of which few look like one."""
+    held = (line.text for line in lines if each.box.holds(line.box))
+    return each.kind in (Kind.TEXT, Kind.PICTURE) and is_formula(" ".join(held))
+
+
+def _of_formulas(lines: Sequence[Line], formulas: Sequence[Box]) -> list[Box]:
+    """The boxes of lines that are formulas or reach into one."""
+    return [
+        line.box for line in lines if is_formula(line.text) or any(formula.overlaps(line.box) for formula in formulas)
+    ]
 
 
 def _image_sheet(page: pymupdf.Page, path: Path, number: int, dpi: float, most: int, started: float) -> Sheet:

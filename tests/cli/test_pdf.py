@@ -7,7 +7,10 @@ import pymupdf
 import pytest
 
 from gravityocr_cli import errors
+from gravityocr_cli.document import Kind
 from gravityocr_cli.pdf import MAX_PIXELS, LostPage, Sheet, Source, _layout_networks, image_dpi
+from gravityocr_cli.regions import Found
+from gravityocr_models.signs import Box
 
 MakePdf = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_layout")
@@ -235,3 +238,22 @@ def test_fewer_pixels_where_fewer_are_wanted(make_pdf: MakePdf) -> None:
     assert isinstance(sheet, Sheet)
     assert 40_000 < sheet.page.pixels.shape[0] * sheet.page.pixels.shape[1] <= 51_000
     assert sheet.page.dpi == pytest.approx(72 * (50_000 / (612 * 792)) ** 0.5, rel=0.01)
+
+
+@pytest.mark.parametrize(("kind", "width"), [(Kind.TEXT, 80), (Kind.PICTURE, 80), (Kind.FORMULA, 65)])
+def test_all_of_a_formula_is_painted_whatever_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, width: float
+) -> None:
+    """As web pages print them: in pieces, of which few look like a formula; a box may end within one."""
+    document = pymupdf.open()
+    page = document.new_page(width=300, height=200)
+    for words, x, y in (("E =", 100, 100), ("r", 135, 92), ("e", 135, 110), ("m a", 155, 100)):
+        page.insert_text((x, y), words, fontsize=12, fontname="tiit")
+    document.save(tmp_path / "formula.pdf")
+    found = (Found(Box(98, 80, 98 + width, 116), kind),)
+    monkeypatch.setattr("gravityocr_cli.pdf._layout", lambda _: (found, ()))
+    with Source(tmp_path / "formula.pdf") as source:
+        (sheet,) = source.sheets([1], 144)
+    assert isinstance(sheet, Sheet)
+    assert len(sheet.page.lines) > 1
+    assert sorted(sign.text for sign in sheet.page.signs) == sorted("E=rema")
