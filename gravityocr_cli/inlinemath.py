@@ -41,7 +41,7 @@ def is_math(content: str) -> bool:
     while (shorter := _GROUP.sub(" ", bare)) != bare:
         bare = shorter
     longest = max((len(run) for run in re.findall(r"[^\W\d_]+", bare)), default=0)
-    if commands:
+    if commands or re.search(r"[_^]\{", content):
         return longest <= 3
     if re.search(r"[_^{]", content):
         return longest <= 2

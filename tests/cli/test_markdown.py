@@ -124,7 +124,7 @@ def test_case_28_prices_are_prices() -> None:
     "text",
     [
         "let $x$ be", "$x_1$, $x_2$", "$\\alpha$-stable", "the $n$th", "$10^{-6}$", "$E = mc^2$.", "设$x_i$为",
-        "$\\text{if } x$", "$a*b*c$ with $d$", "$$x^2$$", "$f(x)$", "$\\{1, \\dots, n\\}$",
+        "$\\text{if } x$", "$a*b*c$ with $d$", "$$x^2$$", "$f(x)$", "$CRC_{u}(M(x), v)$", "$\\{1, \\dots, n\\}$",
     ],
 )  # fmt: skip
 def test_inline_mathematics_survives(text: str) -> None:

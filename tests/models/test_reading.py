@@ -39,6 +39,8 @@ def test_a_line_may_slope_over_many_rows() -> None:
 def test_formulas_in_a_line_stand_between_dollars() -> None:
     x = [Named("x", Tag.MATH, 0, 3), Named("2", Tag.MATH | Tag.RAISED | Tag.BLANK, 0, 4)]
     assert spell_line([*line("an"), *x, *line("is", ".")]) == "an $x^{2}$ is ."
+    word = [replace(glyph, tags=glyph.tags & ~Tag.BLANK) for glyph in line("CRC")]
+    assert spell_line([*word, Named("u", Tag.MATH | Tag.SUNK, 0, 9)]) == "CRC $_{u}$"
 
 
 def test_numbers_and_letters_of_a_word_are_no_formula() -> None:
