@@ -26,7 +26,11 @@ _PAINTED = 16 | 8 | 32  # filled, stroked or clipped: the bits of a span's `char
 _BOLD, _MONO, _ITALIC = 16, 8, 2  # bits of a span's `flags`
 _BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|cmssbx|-bd|demi", re.IGNORECASE)
 _ITALIC_NAME = re.compile(r"italic|oblique|cmti|cmsl|slanted", re.IGNORECASE)
-_MONO_NAME = re.compile(r"typewriter|mono(?!type)|courier|(?:cm|sf|ec)tt\d|consol|menlo|inconsolata", re.IGNORECASE)
+_MONO_NAME = re.compile(
+    r"typewriter|mono(?!type)|nimbusmon|courier|(?:cm|sf|ec|la)tt\d|[tp]xtt|consol|menlo|monaco|inconsolata|"
+    r"andale|letter ?gothic|cascadia|(?:source|fira) ?code|code ?pro",
+    re.IGNORECASE,
+)
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|cmbsy|msam|msbm|euf|eus|mtmi|mtsy|math|symbol|rsfs|stix", re.IGNORECASE)
 _ACCENTS = dict(
     zip("`´ˆ˜¨¯˘˙˚ˇ˝¸˛", "\u0300\u0301\u0302\u0303\u0308\u0304\u0306\u0307\u030a\u030c\u030b\u0327\u0328", strict=True)

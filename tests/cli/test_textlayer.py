@@ -241,3 +241,15 @@ def test_a_short_rule_at_the_foot_of_white_is_an_underscore(make_pdf: MakePdf) -
 
 def test_pieces_of_no_size_are_no_fault() -> None:
     assert draft_of([Line(Box(0, 0, 5, 9), "a", 0), Line(Box(9, 0, 12, 9), "b", 0)]) == "a b"
+
+
+@pytest.mark.parametrize(
+    ("font", "mono"),
+    [("XYZABC+NimbusMonL-Regu", True), ("SFTT1000", True), ("FiraCode-Regular", True), ("MonotypeCorsiva", False)],
+)
+def test_typewriters_are_known_by_name(tmp_path: Path, font: str, mono: bool) -> None:
+    document = pymupdf.open()
+    raw_page(document, b"BT /F1 11 Tf 72 700 Td (for each) Tj ET", f"<</Type/Font/Subtype/Type1/BaseFont/{font}>>")
+    document.save(tmp_path / "page.pdf")
+    (line,) = lines_on(tmp_path / "page.pdf")
+    assert line.mono is mono
