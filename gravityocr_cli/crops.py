@@ -30,6 +30,7 @@ BESIDE_PT = 4.0  # points over and under a formula in which its accents and rule
 CUT_PT = 36.0  # points that a picture's box may have cut off
 SOUND = 0.8  # share of a table's letters that must be in sound lines for its layer to count
 MARGIN_PX = 4  # white around a region, so that no stroke touches the crop's edge
+RULE_PX = 48  # unbroken ink along it that is no letter's
 Ink = NDArray[np.bool_]
 _TASKS = {Kind.TABLE: Task.TABLE, Kind.FORMULA: Task.FORMULA}
 
@@ -61,6 +62,7 @@ def crops_of(page: Page, region: Region, limits: Limits, trust_layer: bool) -> t
     if task is not Task.TEXT:
         return (Crop(_fitted(pixels, limits), task, _formula_in(page, region) or None, (page.number, region.order)),)
     scale = page.dpi / 72
+    pixels, ink = _without_rules(pixels, ink)
     strips = _strips_by_rows(region.lines, ink, scale, top, limits) if region.lines else _strips_by_ink(ink, limits)
     crops = []
     for strip in (part for each in strips for part in _readable(each, ink, limits)):
@@ -121,7 +123,8 @@ def crops_of_pieces(page: Page, region: Region, pieces: Sequence[Line], limits: 
     place = page.number, region.order
     crops = []
     for piece in pieces:
-        pixels = _line_sized(_fitted(_cut_out(page, piece.box)[0], limits))
+        shown, _ = _cut_out(page, piece.box)
+        pixels = _line_sized(_fitted(_without_rules(shown, ink_of(shown))[0], limits))
         crops.append(_crop(pixels, [piece], place) if piece.text else Crop(pixels, Task.TEXT))
     return tuple(crops)
 
@@ -182,6 +185,24 @@ def _cut_out(page: Page, box: Box) -> tuple[NDArray[np.uint8], int]:
     x0, x1 = max(0, int(box.x0 * scale) - MARGIN_PX), min(width, math.ceil(box.x1 * scale) + MARGIN_PX)
     y0, y1 = max(0, int(box.y0 * scale) - MARGIN_PX), min(height, math.ceil(box.y1 * scale) + MARGIN_PX)
     return np.ascontiguousarray(page.pixels[y0:y1, x0:x1]), y0
+
+
+def _without_rules(pixels: NDArray[np.uint8], ink: Ink) -> tuple[NDArray[np.uint8], Ink]:
+    """Pixels and ink with paper where rules run along the margin: over a footnote, around a cell. To a reader of lines
+    they are those of roots and overlines."""
+    pixels, ink = pixels.copy(), ink.copy()
+    paper = np.median(pixels[~ink], axis=0) if not ink.all() else pixels[0, 0]
+    depths = [_ruled_depth(np.rot90(ink, side)) for side in range(4)]
+    for side, depth in enumerate(depths):
+        np.rot90(pixels, side)[:depth], np.rot90(ink, side)[:depth] = paper, False
+    return pixels, ink
+
+
+def _ruled_depth(ink: Ink) -> int:
+    """How many rows at the top end with the grey edge of a rule in the margin; 0 without one."""
+    least = min(RULE_PX, 0.9 * ink.shape[1])
+    full = [at for at, row in enumerate(ink[:MARGIN_PX]) if np.count_nonzero(row) >= least]
+    return max((at + 2 for at in full if any(b - a >= least for a, b in runs(ink[at]))), default=0)
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,28 @@ def test_a_rule_just_over_a_formula_is_part_of_it() -> None:
     assert crop.draft == r"\overline{A}"
 
 
+@pytest.mark.parametrize("side", ["top", "left", "all"])
+def test_rules_along_the_margin_are_not_shown(side: str) -> None:
+    """Over a footnote, around a cell: they would be read as the lines of roots."""
+    page, region = page_with(1, width=80)
+    top, bottom, left, right = (
+        round(2 * edge) for edge in (region.box.y0, region.box.y1, region.box.x0, region.box.x1)
+    )
+    ruled = page.pixels.copy()
+    ruled[top - 2 : top, left - 60 : right + 60] = 0 if side != "left" else 255
+    if side != "top":
+        ruled[top - 20 : bottom + 20, left - 3] = 0
+    if side == "all":
+        ruled[bottom + 1 : bottom + 3, left - 60 : right + 60] = ruled[top - 20 : bottom + 20, right + 2] = 0
+    shown = replace(page, pixels=ruled)
+    one = replace(LIMITS, max_lines=1)
+    for wanted, found in (
+        (crops_of(page, region, one, True), crops_of(shown, region, one, True)),
+        (crops_of_pieces(page, region, region.lines, one), crops_of_pieces(shown, region, region.lines, one)),
+    ):
+        assert [np.array_equal(a.pixels, b.pixels) for a, b in zip(wanted, found, strict=True)] == [True]
+
+
 def test_a_crop_shows_no_line_of_another_region() -> None:
     page, region = page_with(2)
     first, _ = region.lines
