@@ -183,16 +183,9 @@ def _read(
             regions.append(report)
         if page.lost:
             blocks.append(lost_block(Region(page.number, 0, Kind.TEXT, Box(0, 0, 0, 0)), page.lost))
+        warnings = (*page.warnings, *doubts(regions))
         yield (
-            PageReport(
-                page.number,
-                page.seconds,
-                seconds * count,
-                tuple(regions),
-                (*page.warnings, *doubts(regions)),
-                page.lost,
-                page.size,
-            ),
+            PageReport(page.number, page.seconds, seconds * count, tuple(regions), warnings, page.lost, page.size),
             blocks,
         )
 
