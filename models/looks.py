@@ -1,8 +1,8 @@
 """Several looks at a line of text, shifted on the image tokens against each other, as one.
 
 A glyph on the border of two tokens is named badly, and each look has its borders elsewhere; narrow print is looked at
-wider as well. Looks are aligned glyph by glyph at the least cost, as two spellings of a word would be, and what they say
-of a glyph is averaged. (Of formulas, whose signs are set on ink, `inkglyphs.py` does the same by pieces of ink.)
+wider as well. Looks are aligned glyph by glyph at the least cost, as two spellings of a word would be, and what they
+say of a glyph is averaged. (Of formulas, whose signs are set on ink, `inkglyphs.py` does the same by pieces of ink.)
 """
 
 from bisect import bisect_left, bisect_right
