@@ -190,9 +190,10 @@ def _cut_out(page: Page, box: Box) -> tuple[NDArray[np.uint8], int]:
 def _without_rules(pixels: NDArray[np.uint8], ink: Ink) -> tuple[NDArray[np.uint8], Ink]:
     """Pixels and ink with paper where rules run along the margin: over a footnote, around a cell. To a reader of lines
     they are those of roots and overlines."""
-    pixels, ink = pixels.copy(), ink.copy()
-    paper = np.median(pixels[~ink], axis=0) if not ink.all() else pixels[0, 0]
     depths = [_ruled_depth(np.rot90(ink, side)) for side in range(4)]
+    if not any(depths):
+        return pixels, ink
+    pixels, ink, paper = pixels.copy(), ink.copy(), np.median(pixels[~ink], axis=0)
     for side, depth in enumerate(depths):
         np.rot90(pixels, side)[:depth], np.rot90(ink, side)[:depth] = paper, False
     return pixels, ink

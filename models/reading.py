@@ -43,7 +43,7 @@ def spell_line(glyphs: Sequence[Named]) -> str:
     runs = [[*run] for _, run in groupby(glyphs, key=lambda glyph: Tag.MATH in glyph.tags)]
     for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
         if Tag.MATH in run[0].tags and _is_formula(run, _is_one_word(before, run) or _is_one_word(run, after)):
-            apart = " " * (parts[-1:] != [] and parts[-1][-1].isalnum())  # behind a letter no dollar opens a formula
+            apart = " " if parts and parts[-1][-1].isalnum() else ""  # behind a letter no dollar opens a formula
             parts.append(f"{apart}${latex(run)}$" + " " * (Tag.BLANK in run[-1].tags))
         else:
             parts += [glyph.sign + " " * (Tag.BLANK in glyph.tags) for glyph in run]
