@@ -1,7 +1,7 @@
 """(region, text) -> block: what a model's answer or the text layer's text needs before it is content, kind by kind.
 
-Line breaks stay as painted, since only the whole document can say what they mean. A text region may turn out to be code
-or a list; its block then says so in its region's kind.
+Line breaks stay as painted, since only the whole document can say what they mean. A text region may turn out to be a
+list; its block then says so in its region's kind.
 """
 
 import re
@@ -42,7 +42,6 @@ _SPACED_NUMBER = re.compile(rf"((?:\\q?quad|\\hfill|\\eqno|\\hspace\{{[^}}]*\}}|
 _AFTER_OPERATOR = re.compile(r"(?:^|[=+\-*/<>(,&{]|\\[a-zA-Z]+)\s*[a-zA-Z]?\s*$")
 _SENTENCE_END = re.compile(r"[.?!:]['\"’”)\]]*\s*$")
 _SENTENCE_START = re.compile(r"\s*['\"‘“(\[]?[^\W_a-z]")
-_CODE_MARKS = frozenset("(){}[]=<>;_/\\\"'#*+|&$@%^~`")
 
 
 def block_of(region: Region, answer: str) -> Block:
@@ -53,9 +52,7 @@ def block_of(region: Region, answer: str) -> Block:
     if region.kind is Kind.PICTURE:
         return Block(region, answer)
     text = clean(answer)
-    if region.kind is Kind.TEXT and _is_mono(region.lines) and not _reads_as_prose(text):
-        region = replace(region, kind=Kind.CODE)
-    elif region.kind is Kind.TEXT and looks_like_list(text):
+    if region.kind is Kind.TEXT and looks_like_list(text):
         region = replace(region, kind=Kind.LIST)
     chatter = region.kind is Kind.TABLE and tables.has_table(text) and tables.text_around(text)
     return Block(region, _content(region, text), warnings=("text around the table left out",) if chatter else ())
@@ -202,13 +199,3 @@ def _with_indents(rows: Sequence[Sequence[Line]]) -> list[str]:
 
 def _bare(text: str) -> str:
     return "".join(text.split())
-
-
-def _is_mono(lines: Sequence[Line]) -> bool:
-    return len(rows_of(lines)) >= 2 and all(line.mono for line in lines)
-
-
-def _reads_as_prose(text: str) -> bool:
-    """Whether typewriter text is a typewriter's: long lines of words, hardly a mark that programs are made of."""
-    marks = sum(character in _CODE_MARKS for character in text)
-    return marks < 0.02 * len(text) and len(text.split()) >= 7 * len(text.splitlines())

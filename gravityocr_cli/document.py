@@ -4,7 +4,8 @@ Points are 1/72 inch in the page as displayed: CropBox applied, /Rotate applied,
 Pixels are the same frame times dpi / 72.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gravityocr_cli.ink import Mask, ink_of
-from gravityocr_models.signs import Box, Sign
+from gravityocr_models.signs import Box, Sign, hull_of
 
 
 class Kind(StrEnum):
@@ -125,6 +126,11 @@ class Region:
     box: Box
     lines: tuple[Line, ...] = ()
     rules: tuple[Box, ...] = ()
+
+    def with_lines(self, lines: Iterable[Line]) -> "Region":
+        """The region of these lines alone; its box is theirs."""
+        lines = tuple(lines)
+        return replace(self, box=hull_of([line.box for line in lines]), lines=lines)
 
 
 @dataclass(frozen=True)

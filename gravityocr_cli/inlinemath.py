@@ -40,6 +40,8 @@ def is_math(content: str) -> bool:
     bare = _COMMAND.sub(" ", content)
     while (shorter := _GROUP.sub(" ", bare)) != bare:
         bare = shorter
+    if "{" in bare or "}" in bare:
+        return False  # of a program
     longest = max((len(run) for run in re.findall(r"[^\W\d_]+", bare)), default=0)
     if commands or re.search(r"[_^]\{", content):
         return longest <= 3

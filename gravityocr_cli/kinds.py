@@ -7,11 +7,12 @@ weight, size against the body text, place on the page.
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.headings import depth_of, size_of
 from gravityocr_cli.inlinemath import is_formula
+from gravityocr_cli.listings import is_code, listings_in
 from gravityocr_cli.lists import LEADERS, has_mark
 from gravityocr_cli.textlayer import rows_of
 from gravityocr_models.signs import Box
@@ -30,7 +31,6 @@ _EQUATION_NUMBER = re.compile(r"\(\s*[\w.′'-]{1,8}\s*\)")  # of an equation, b
 _NOTE = re.compile(r"[*†‡§¶‖∥⋆∗]|\d{1,2}(?=[^\d.,)\s]|\s+[^\W\d_])")
 _PAGE_NUMBER = re.compile(r"[-–—\s]*(?:\d{1,4}|[ivxlc]{1,7})[-–—\s]*")
 _FOLIO = re.compile(r"[\d\s]{1,8}|[ivxlc]{1,7}")  # a page's number, in a scan perhaps with a speck before it
-_CODE = re.compile(r"[{}();=<>\\$]")
 _LARGER = 1.12  # times the body's size: what a reader sees as larger
 _SMALLER = 0.92
 
@@ -86,7 +86,7 @@ def _body_size(regions: Sequence[Region], page: Page) -> float:
 def _settled(region: Region, regions: Sequence[Region], page: Page, body: float) -> Region:
     kind = region.kind
     text = _text(region)
-    if kind is Kind.TEXT and _is_code(region, text, page):
+    if kind is Kind.TEXT and is_code(region, page):
         kind = Kind.CODE
     elif kind is Kind.TABLE and _has_leaders(region):
         kind = Kind.LIST
@@ -117,14 +117,6 @@ def _as_prose(region: Region) -> Region:
 
 def _may_be_heading(kind: Kind, text: str) -> bool:
     return kind in (Kind.TEXT, Kind.CAPTION) or (kind is Kind.LIST and _DOTTED.match(text) is not None)
-
-
-def _is_code(region: Region, text: str, page: Page) -> bool:
-    """Typewriter lines; one alone only where the page is not a typewriter's and the line is no address."""
-    if not region.lines or not all(line.mono for line in region.lines):
-        return False
-    shows_code = _CODE.search(text) is not None and "://" not in text and "@" not in text
-    return len(region.lines) > 1 or (shows_code and 2 * sum(line.mono for line in page.lines) < len(page.lines))
 
 
 def _has_leaders(region: Region) -> bool:
@@ -267,8 +259,8 @@ def _is_aside(region: Region, page: Page) -> bool:
 def _parted(region: Region) -> list[Region]:
     """The region, and a numbered line in italics or bold that is its first or last, as regions of their own."""
     rows = rows_of(region.lines)
-    if columns := _columns(region, rows) or _code_and_result(region):
-        return columns
+    if found := _columns(region, rows) or listings_in(region):
+        return found
     if region.kind is not Kind.TEXT or len(rows) < 3:
         return [region]
     parts = [rows]
@@ -278,7 +270,7 @@ def _parted(region: Region) -> list[Region]:
         if _SECTION.fullmatch(text) and _is_set_off(alone[0]) and not any(_is_set_off(row) for row in rest[:2]):
             parts = [rows[:cut], rows[cut:]]
             break
-    return [region] if len(parts) == 1 else [_with_lines(region, part) for part in parts]
+    return [region] if len(parts) == 1 else [region.with_lines(chain(*part)) for part in parts]
 
 
 def _columns(region: Region, rows: Sequence[Sequence[Line]]) -> list[Region]:
@@ -290,18 +282,7 @@ def _columns(region: Region, rows: Sequence[Sequence[Line]]) -> list[Region]:
     widths = [[row[side].box.width for row in rows] for side in (0, 1)]
     if gap < 2 * size or any(sum(each) / len(each) < 7 * size for each in widths):
         return []
-    return [_with_lines(region, [[row[side]] for row in rows]) for side in (0, 1)]
-
-
-def _code_and_result(region: Region) -> list[Region]:
-    """A listing and what stands to its right in other type, as manuals show what a program does; none where it is not
-    so."""
-    code, other = [x for x in region.lines if x.mono], [x for x in region.lines if not x.mono]
-    if region.kind is not Kind.TEXT or len(rows_of(code)) < 2 or not other:
-        return []
-    if min(line.box.x0 for line in other) - max(line.box.x1 for line in code) < size_of(code):
-        return []
-    return [_with_lines(region, [code]), _with_lines(region, [other])]
+    return [region.with_lines(row[side] for row in rows) for side in (0, 1)]
 
 
 def _without_running_head(regions: Sequence[Region], page: Page) -> list[Region]:
@@ -314,8 +295,8 @@ def _without_running_head(regions: Sequence[Region], page: Page) -> list[Region]
     numbered = any(_FOLIO.fullmatch(line.text) for line in (rows[0][0], rows[0][-1]))
     if not gaps or not numbered or min(gaps) < 3 * rows[0][0].size:
         return list(regions)
-    head = replace(_with_lines(top, rows[:1]), kind=Kind.HEADER)
-    return [head, *(_with_lines(top, rows[1:]) if region is top else region for region in regions)]
+    head = replace(top.with_lines(rows[0]), kind=Kind.HEADER)
+    return [head, *(top.with_lines(chain(*rows[1:])) if region is top else region for region in regions)]
 
 
 def _is_set_off(row: Sequence[Line]) -> bool:
@@ -324,13 +305,6 @@ def _is_set_off(row: Sequence[Line]) -> bool:
     return all(line.spans for line in row) and (
         all(style.bold for style in styles) or all(style.italic for style in styles)
     )
-
-
-def _with_lines(region: Region, rows: Sequence[Sequence[Line]]) -> Region:
-    lines = [line for row in rows for line in row]
-    x0, y0 = min(line.box.x0 for line in lines), min(line.box.y0 for line in lines)
-    x1, y1 = max(line.box.x1 for line in lines), max(line.box.y1 for line in lines)
-    return replace(region, box=Box(x0, y0, x1, y1), lines=tuple(lines))
 
 
 def by_numbers(ordered: Sequence[Region]) -> list[Region]:

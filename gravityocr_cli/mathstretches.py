@@ -13,6 +13,7 @@ from math import inf
 from typing import Any
 
 from gravityocr_cli.mathlines import SMALL, is_maths
+from gravityocr_cli.typewriter import is_mono
 from gravityocr_models.latex import FUNCTIONS
 from gravityocr_models.signs import UNSOUND, Box
 
@@ -40,6 +41,7 @@ class Glyph:
 
     text: str
     math: bool
+    mono: bool
     bold: bool
     small: bool
     spaced: bool
@@ -59,7 +61,7 @@ def glyphs_of(line: dict[str, Any]) -> Iterator[Glyph]:
     baseline = baseline_of(line, size)
     before: Glyph | None = None
     for number, span in enumerate(line["spans"]):
-        math = is_maths(span)
+        math, mono = is_maths(span), is_mono(span)
         bold = bool(span["flags"] & 16)
         for place, char in enumerate(span["chars"]):
             if char["c"].isspace():
@@ -72,7 +74,7 @@ def glyphs_of(line: dict[str, Any]) -> Iterator[Glyph]:
             white = box[0] - right
             pardoned = before is not None and _is_no_blank(before, text, math, small, white < _THIN * size)
             blank = (before is not None and white > _SLANT * size) or (spaced and not pardoned)
-            before = Glyph(text, math, bold, small, spaced, blank, box, char["origin"], (number, place))
+            before = Glyph(text, math, mono, bold, small, spaced, blank, box, char["origin"], (number, place))
             yield before
             spaced, right = False, max(right, box[2])  # of a lower and an upper script the wider one counts
 
@@ -130,7 +132,7 @@ def _joins(glyphs: Sequence[Glyph], left: int, right: int) -> bool:
 def belongs(glyphs: Sequence[Glyph], at: int) -> bool:
     """Whether a glyph can be part of maths: set in its fonts, a sign that it shares with text, or no word."""
     glyph = glyphs[at]
-    if glyph.math or glyph.text in _BRIDGES or glyph.text == UNSOUND:
+    if glyph.math or glyph.text == UNSOUND or (glyph.text in _BRIDGES and not glyph.mono):
         return True
     if not glyph.text.isalpha():
         return False

@@ -27,10 +27,12 @@ from gravityocr_cli import errors
 from gravityocr_cli.asides import Aside, as_table, asides_of, turned, with_places, without
 from gravityocr_cli.document import Kind, Line, Link, Page, Tick
 from gravityocr_cli.inlinemath import is_formula
+from gravityocr_cli.linenumbers import line_numbers
 from gravityocr_cli.mathinline import maths_in_lines, with_maths
 from gravityocr_cli.painted import formula_paint, level_rules
 from gravityocr_cli.regions import Found
 from gravityocr_cli.textlayer import lines_of, with_ticks, with_underscores
+from gravityocr_cli.typewriter import with_typewriters
 from gravityocr_models.layout import fused, unspun
 from gravityocr_models.signs import Box
 
@@ -162,12 +164,13 @@ class Source:
         _check_content(self._document, page)
         given, links, ticks = page, _links(page), _ticks(page)
         page, turn, raw = _upright(self._document, page)
+        raw = _without_line_numbers(page, raw)
         frame = _frame(given, turn)
         links = [Link(_moved(each.box, frame), each.target) for each in links]
         ticks = [Tick(_moved(each.box, frame), each.on) for each in ticks]
         pixels, dpi = _render(page, dpi / 72, self._max_pixels)
         shown = Box(0, 0, page.rect.width, page.rect.height)
-        raw, scan = with_underscores(raw, level_rules(page)), _is_scan(page)
+        raw, scan = with_typewriters(with_underscores(raw, level_rules(page))), _is_scan(page)
         maths = [] if scan else maths_in_lines(raw)
         lines = () if maths else with_ticks(lines_of(raw, shown, pixels, dpi, scan, links), ticks)
         found, warnings = _layout(page) if maths or lines else ((), ())
@@ -274,6 +277,18 @@ def _painted_text(page: pymupdf.Page) -> dict[str, Any]:
     finally:
         pymupdf.TOOLS.set_subset_fontnames(False)
     return raw
+
+
+def _without_line_numbers(page: pymupdf.Page, raw: dict[str, Any]) -> dict[str, Any]:
+    """The page's text, the numbers beside its lines taken off the page itself: its layout is not analysed with them."""
+    numbers = line_numbers(raw)
+    if not numbers or _is_scan(page):
+        return raw
+    for box in numbers:
+        core = pymupdf.Rect(box.x0, box.y0 + 0.4 * box.height, box.x1, box.y1 - 0.4 * box.height)
+        page.add_redact_annot(core, fill=False, cross_out=False)
+    page.apply_redactions(pymupdf.PDF_REDACT_IMAGE_NONE, pymupdf.PDF_REDACT_LINE_ART_NONE)
+    return _painted_text(page)
 
 
 def _without_fields(document: pymupdf.Document, page: pymupdf.Page) -> tuple[pymupdf.Document, int]:

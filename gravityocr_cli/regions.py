@@ -16,6 +16,7 @@ from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.ink import ink_of
 from gravityocr_cli.inkcut import cut_by_ink, pictures_outside, rules_across
 from gravityocr_cli.kinds import CAPTION_LABEL, by_numbers, in_margin, settled
+from gravityocr_cli.listings import whole_listings
 from gravityocr_cli.order import reading_order
 from gravityocr_cli.textlayer import is_upright, is_vertical
 from gravityocr_models.signs import Box, hull_of
@@ -195,7 +196,7 @@ def _in_order(regions: list[Region], page: Page) -> tuple[Region, ...]:
     body = [region for region in regions if region.kind not in (Kind.HEADER, Kind.FOOTER)]
     groups = [heads, *_between_rules(body, page), feet]
     ordered = by_numbers([group[i] for group in groups for i in _order(group)])
-    return tuple(replace(region, page=page.number, order=order) for order, region in enumerate(ordered))
+    return tuple(replace(each, page=page.number, order=order) for order, each in enumerate(whole_listings(ordered)))
 
 
 def _order(regions: Sequence[Region]) -> list[int]:

@@ -20,17 +20,13 @@ from numpy.typing import NDArray
 
 from gravityocr_cli.document import PLAIN, Line, Link, Span, Style, Tick
 from gravityocr_cli.hyphens import is_wide
+from gravityocr_cli.typewriter import is_mono
 from gravityocr_models.signs import UNSOUND, Box
 
 _PAINTED = 16 | 8 | 32  # filled, stroked or clipped: the bits of a span's `char_flags` that leave marks on the page
-_BOLD, _MONO, _ITALIC = 16, 8, 2  # bits of a span's `flags`
+_BOLD, _ITALIC = 16, 2  # bits of a span's `flags`
 _BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|cmssbx|-bd|demi", re.IGNORECASE)
 _ITALIC_NAME = re.compile(r"italic|oblique|cmti|cmsl|slanted", re.IGNORECASE)
-_MONO_NAME = re.compile(
-    r"typewriter|mono(?!type)|nimbusmon|courier|(?:cm|sf|ec|la)tt\d|[tp]xtt|consol|menlo|monaco|inconsolata|"
-    r"andale|letter ?gothic|cascadia|(?:source|fira) ?code|code ?pro",
-    re.IGNORECASE,
-)
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|cmbsy|msam|msbm|euf|eus|mtmi|mtsy|math|symbol|rsfs|stix", re.IGNORECASE)
 _ACCENTS = dict(
     zip("`´ˆ˜¨¯˘˙˚ˇ˝¸˛", "\u0300\u0301\u0302\u0303\u0308\u0304\u0306\u0307\u030a\u030c\u030b\u0327\u0328", strict=True)
@@ -192,7 +188,7 @@ def _line_of(raw_line: dict[str, Any], hidden: bool, links: Sequence[Link]) -> L
         sizes[round(span["size"], 1)] += count
         fonts[span["font"]] += count
         bold += count * _is_bold(span)
-        mono += count * _is_mono(span)
+        mono += count * is_mono(span)
     size, _ = sizes.most_common(1)[0]
     first = round(letters[0][1]["size"], 1)
     if len(letters) <= _SYMBOL and 0.5 * first < size < 0.85 * first:
@@ -273,15 +269,11 @@ def _style_of(span: dict[str, Any], size: float, baseline: float | None) -> Styl
     if _says(_MATH_FONT, span["font"]):
         return Style(script=script)
     italic = bool(span["flags"] & _ITALIC) or _says(_ITALIC_NAME, span["font"])
-    return Style(_is_bold(span), italic, _is_mono(span), script)
+    return Style(_is_bold(span), italic, is_mono(span), script)
 
 
 def _is_bold(span: dict[str, Any]) -> bool:
     return bool(span["flags"] & _BOLD) or _says(_BOLD_NAME, span["font"])
-
-
-def _is_mono(span: dict[str, Any]) -> bool:
-    return bool(span["flags"] & _MONO) or _says(_MONO_NAME, span["font"])
 
 
 @lru_cache(4096)

@@ -45,9 +45,6 @@ COLUMNS = [0, 0, 4, 8, 12, 8, 4, 0, 4]
 def test_case_11_indents_come_from_the_page() -> None:
     lines = [mono(text, column, row) for row, (text, column) in enumerate(zip(PYTHON, COLUMNS, strict=True))]
     expected = "\n".join(" " * column + text for text, column in zip(PYTHON, COLUMNS, strict=True))
-    block = block_of(region(Kind.TEXT, *lines), "\n".join(PYTHON))
-    assert block.region.kind is Kind.CODE
-    assert block.text == expected
     assert content(Kind.CODE, "\n".join(PYTHON), *lines) == expected
 
 
@@ -60,12 +57,6 @@ def test_code_that_a_model_read_keeps_its_own_indents() -> None:
     lines = [mono("a = 1", 0, 0), mono("b = 2", 4, 1)]
     assert content(Kind.CODE, "```python\nif a:\n\tb = 3\n```", *lines) == "if a:\n    b = 3"
     assert content(Kind.CODE, "\n\n  x\n y \n") == "  x\n y"
-
-
-def test_typewriter_prose_is_no_code() -> None:
-    prose = "It was a dark and stormy night, and the rain\nfell in torrents all over the city of London."
-    lines = [mono(text, 0, row) for row, text in enumerate(prose.splitlines())]
-    assert block_of(region(Kind.TEXT, *lines), prose).region.kind is Kind.TEXT
 
 
 def test_bulleted_text_is_a_list() -> None:

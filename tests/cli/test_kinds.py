@@ -195,10 +195,3 @@ def test_a_listing_and_its_result_are_two_regions() -> None:
     region = Region(2, 0, Kind.TEXT, Box(50, 100, 340, 136), (*code, result))
     body = Region(2, 1, Kind.TEXT, Box(50, 300, 550, 406), BODY)
     assert [each.kind for each in settled([region, body], page)] == [Kind.CODE, Kind.TEXT, Kind.TEXT]
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"), [("make(all)", Kind.CODE), ("a@b.org (me)", Kind.TEXT), ("plain", Kind.TEXT)]
-)
-def test_a_typewriter_line_alone(text: str, kind: Kind) -> None:
-    assert kind_of(Line(Box(50, 100, 90, 110), text, 10, mono=True)) is kind

@@ -113,6 +113,7 @@ def test_case_28_prices_are_prices() -> None:
         "$5 or $x",
         "costs $10-$20.",
         "$HOME/foo_bar:$PATH",
+        "for (; $i++) { ($x, $y)",
         "$20,000 and USD$30,000",
         "5$ to 6$",
     ):

@@ -301,3 +301,8 @@ def test_what_is_nothing_but_a_formula(text: str) -> None:
 )
 def test_what_is_more_or_less_than_a_formula(text: str) -> None:
     assert not is_formula(text)
+
+
+def test_signs_in_typewriter_type_are_no_maths() -> None:
+    line = Setter().put(r"\sep{,}{12}", "c").put(" ", "t").put("⇒", "s").put(" 1 holds", "t").end()
+    assert line.read() == [r"\sep{,}{12} $\Rightarrow 1$ holds"]
