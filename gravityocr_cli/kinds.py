@@ -4,8 +4,9 @@ A label of the analysis stands unless the page speaks against it. The signs are 
 weight, size against the body text, place on the page.
 """
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 
@@ -120,9 +121,9 @@ def _may_be_heading(kind: Kind, text: str) -> bool:
 
 
 def _has_leaders(region: Region) -> bool:
-    """Whether most rows lead over dots to a page number: a table of contents, which is no table."""
+    """Whether rows lead over dots to page numbers, many over two lines: contents or an index, which are no table."""
     rows = [" ".join(line.text for line in row) for row in rows_of(region.lines)]
-    return sum(LEADERS.search(row) is not None for row in rows) > max(1, len(rows) / 2)
+    return sum(LEADERS.search(row) is not None for row in rows) > max(1, 0.3 * len(rows))
 
 
 def _text(region: Region) -> str:
@@ -259,7 +260,7 @@ def _is_aside(region: Region, page: Page) -> bool:
 def _parted(region: Region) -> list[Region]:
     """The region, and a numbered line in italics or bold that is its first or last, as regions of their own."""
     rows = rows_of(region.lines)
-    if found := _columns(region, rows) or listings_in(region):
+    if found := _columns(region, rows) or _columns_of_entries(region) or listings_in(region):
         return found
     if region.kind is not Kind.TEXT or len(rows) < 3:
         return [region]
@@ -283,6 +284,27 @@ def _columns(region: Region, rows: Sequence[Sequence[Line]]) -> list[Region]:
     if gap < 2 * size or any(sum(each) / len(each) < 7 * size for each in widths):
         return []
     return [region.with_lines(row[side] for row in rows) for side in (0, 1)]
+
+
+def _columns_of_entries(region: Region) -> list[Region]:
+    """The columns of an index or of contents that a region turns out to hold; none where it holds one."""
+    if region.kind not in (Kind.TEXT, Kind.LIST, Kind.TABLE):
+        return []
+    for cut in _gaps(region.lines):
+        sides = [[line for line in region.lines if (line.box.x0 < cut) == left] for left in (True, False)]
+        parts = [replace(region.with_lines(lines), kind=Kind.LIST) for lines in sides]
+        if all(map(_has_leaders, parts)):
+            return parts
+    return []
+
+
+def _gaps(lines: Sequence[Line]) -> Iterator[float]:
+    """Where white runs down between the lines, from the left."""
+    right = math.inf
+    for line in sorted(lines, key=lambda line: line.box.x0):
+        if line.box.x0 - right > line.size / 2:
+            yield line.box.x0
+        right = line.box.x1 if right == math.inf else max(right, line.box.x1)
 
 
 def _without_running_head(regions: Sequence[Region], page: Page) -> list[Region]:

@@ -60,7 +60,12 @@ def _rows(raw: dict[str, Any]) -> Iterator[_Row]:
 def _row(letters: Sequence[tuple[dict[str, Any], dict[str, Any]]], line: dict[str, Any]) -> _Row:
     first, span = letters[0]
     x0, x1 = min(char["bbox"][0] for char, _ in letters), max(char["bbox"][2] for char, _ in letters)
-    return _Row(Box(x0, line["bbox"][1], x1, line["bbox"][3]), "".join(char["c"] for char, _ in letters), *_type(span), first["origin"][1])
+    return _Row(
+        Box(x0, line["bbox"][1], x1, line["bbox"][3]),
+        "".join(char["c"] for char, _ in letters),
+        *_type(span),
+        first["origin"][1],
+    )
 
 
 def _type(span: dict[str, Any]) -> tuple[str, float]:

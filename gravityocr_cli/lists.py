@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r"\[([0-9]{1,3})\]\s*(?=\S)")
 _LETTERED = re.compile(r"\(?(?:[a-zA-Z]|[ivx]{1,5}|[0-9]{1,2})\)\s+")
 _ITEM_END = re.compile(r"[.!?)\]/0-9]\s*$")
 _HIGH = 100  # a number that no list in the middle of a column starts with; pages and years are higher
-LEADERS = re.compile(r"(?:\s*[.·…]\s*){4,}(?=[0-9ivxlc]+\s*$)")
+LEADERS = re.compile(r"(?:\s*[.·…]){4,}\s*(?=[0-9ivxlc]+(?:(?:,\s+|[–-])[0-9ivxlc]+)*\s*$)")
 
 
 @dataclass(frozen=True)

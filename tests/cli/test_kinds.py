@@ -195,3 +195,22 @@ def test_a_listing_and_its_result_are_two_regions() -> None:
     region = Region(2, 0, Kind.TEXT, Box(50, 100, 340, 136), (*code, result))
     body = Region(2, 1, Kind.TEXT, Box(50, 300, 550, 406), BODY)
     assert [each.kind for each in settled([region, body], page)] == [Kind.CODE, Kind.TEXT, Kind.TEXT]
+
+
+def test_an_index_in_two_columns_is_read_column_by_column() -> None:
+    entries = [("apples", ". . . . 3"), ("pears", ". . . . . 5, 7"), ("plums and", ""), ("damsons", ". . . . 12–14")]
+    lines = [
+        Line(Box(x, 100 + 12 * row, x + 60, 110 + 12 * row), f"{name} {dots}".strip(), 10)
+        for row, (name, dots) in enumerate(entries)
+        for x in (50, 120)
+    ]
+    page = Page(2, 600, 800, 72, np.full((800, 600, 3), 255, np.uint8), (*lines, *BODY))
+    region = Region(2, 0, Kind.TABLE, Box(50, 100, 180, 148), tuple(lines))
+    body = Region(2, 1, Kind.TEXT, Box(50, 300, 550, 406), BODY)
+    parts = settled([region, body], page)
+    assert [(each.kind, each.box.x0, len(each.lines)) for each in parts[:2]] == [
+        (Kind.LIST, 50, 4),
+        (Kind.LIST, 120, 4),
+    ]
+    pairs = replace(region, kind=Kind.TEXT, lines=tuple(replace(each, text="a name: 5") for each in lines))
+    assert len(settled([pairs, body], page)) == 2

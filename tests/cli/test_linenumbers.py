@@ -71,14 +71,11 @@ def test_numbers_that_do_not_count_stay() -> None:
     assert count_on(paint) == 0
 
 
-def test_a_page_is_laid_out_without_them(make_pdf: MakePdf) -> None:
-    paths = [
-        make_pdf(lambda page: numbered(page, PROSE, 10, 6, gap=gap), name=f"{gap}.pdf")
-        for gap in (20, 4)  # so close that MuPDF makes one line of both
-    ]
-    for path in paths:
-        with Source(path) as source:
-            (sheet,) = source.sheets([1], 72)
-        assert isinstance(sheet, Sheet)
-        assert [line.text for line in sheet.page.lines] == [PROSE] * 12
-        assert (sheet.page.pixels[80:280, :98] == 255).all()
+@pytest.mark.parametrize("gap", [20, 4])  # 4: so close that MuPDF makes one line of both
+def test_a_page_is_laid_out_without_them(make_pdf: MakePdf, gap: float) -> None:
+    path = make_pdf(lambda page: numbered(page, PROSE, 10, 6, gap=gap))
+    with Source(path) as source:
+        (sheet,) = source.sheets([1], 72)
+    assert isinstance(sheet, Sheet)
+    assert [line.text for line in sheet.page.lines] == [PROSE] * 12
+    assert (sheet.page.pixels[80:280, :98] == 255).all()

@@ -1,6 +1,6 @@
 """Lists: items, numbers, nesting."""
 
-from gravityocr_cli.lists import Item, items_of, looks_like_list, number_of
+from gravityocr_cli.lists import LEADERS, Item, items_of, looks_like_list, number_of
 
 
 def items(text: str, *indents: float) -> list[tuple[str, str, int]]:
@@ -81,3 +81,9 @@ def test_number_of() -> None:
     assert number_of("  12) twelve") == 12
     assert number_of("1998. no") is None
     assert number_of("3.5 mg") is None
+
+
+def test_dots_that_lead_nowhere_are_told_at_once() -> None:
+    assert LEADERS.search(". " * 60 + "z") is None  # which took longer with every dot, for ever in the end
+    assert LEADERS.search("Apples . . . . 12, 17–19, xiv")
+    assert not LEADERS.search("Net income . . . . 1,026")  # of a table
