@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from gravityocr_cli.bench import crops_in
-from gravityocr_models.engine import Engine, by_length
+from gravityocr_models.engine import Engine, by_length, verdict_on
 from gravityocr_models.records import Crop
 from gravityocr_models.speculate import Prompt, agreements
 from gravityocr_models.verdict import Verdict, grouped, judge, regions_of
@@ -83,12 +83,12 @@ def verdicts_of(engine: Engine, prompts: list[Prompt], layer: list[str]) -> list
     drafted = [replace(prompt, layer=tuple(encode(text))) for prompt, text in zip(prompts, layer, strict=True)]
     ordered = by_length(dict(enumerate(drafted)))
     agreed = dict(zip(ordered, agreements(engine.checkpoint.model, list(ordered.values())), strict=True))
-    return [Verdict(agreed[place], len(prompt.layer)) for place, prompt in enumerate(drafted)]
+    return [verdict_on(prompt, agreed[place]) for place, prompt in enumerate(drafted)]
 
 
 def sum_of(verdicts: Iterable[Verdict]) -> Verdict:
-    agreed, tokens = zip(*((each.agreed, each.tokens) for each in verdicts), strict=True)
-    return Verdict(sum(agreed), sum(tokens))
+    agreed, tokens, unseen = zip(*((each.agreed, each.tokens, each.unseen) for each in verdicts), strict=True)
+    return Verdict(sum(agreed), sum(tokens), sum(unseen))
 
 
 def kept(verdicts: list[Verdict], threshold: float) -> float:

@@ -34,7 +34,7 @@ from gravityocr_models.records import Crop, Decoded, LayerUse, Rounds, Task
 from gravityocr_models.rounds import Runner
 from gravityocr_models.speculate import Answer, Prompt, Rules, agreements, decode
 from gravityocr_models.times import shown_on, told_by, told_positions
-from gravityocr_models.verdict import CLEAR, Verdict, glimpse, judge, regions_of
+from gravityocr_models.verdict import CLEAR, Verdict, glimpse, judge, regions_of, unseen
 
 READABLE = 0.8  # share of a layer's characters that the model must have learned for its verdict to count
 # Of one forward of the encoder: bounds its memory, and keeps what a CPU computes in its caches.
@@ -185,7 +185,7 @@ class Engine:
         by_token = [place for place in some if place not in by_sign]
         agreed = self._dealt([some[place] for place in by_token], lambda some: agreements(self.checkpoint.model, some))
         counted = zip(by_token, agreed, strict=True)
-        return some, by_sign | {place: Verdict(count, len(some[place].layer)) for place, count in counted}
+        return some, by_sign | {place: verdict_on(some[place], count) for place, count in counted}
 
     def _formula_verdict(self, crop: Crop, prompt: Prompt) -> Verdict | None:
         """On the layer of a formula that the encoder reads: its signs are compared, not where it puts the braces."""
@@ -367,6 +367,12 @@ def _widened(pixels: NDArray[np.uint8], wide: float) -> NDArray[np.uint8]:
 def _shifted(pixels: NDArray[np.uint8], right: int) -> NDArray[np.uint8]:
     """The crop [H, W, 3] with so many columns of paper before it."""
     return np.pad(pixels, ((0, 0), (right, 0), (0, 0)), constant_values=int(np.median(pixels))) if right else pixels
+
+
+def verdict_on(prompt: Prompt, agreed: int) -> Verdict:
+    """On the prompt's layer, with so many of whose tokens the model agrees."""
+    tokens = len(prompt.layer)
+    return Verdict(agreed, tokens, unseen(tokens, prompt.reading.clarity) if prompt.reading else 0.0)
 
 
 def by_length(prompts: Mapping[int, Prompt]) -> dict[int, Prompt]:

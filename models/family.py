@@ -49,7 +49,7 @@ _BREAK = re.compile(r"[ \t]*\n\s*")
 NANO_TEMPLATE = "<|image_start|><|image|><|image_end|>{{ messages[0].content[1].text }}"
 NANO_PREPROCESSOR: dict[str, Any] = {
     "image_processor_type": _PADDED, "image_mean": [0.5], "image_std": [0.5],
-    "dpi": 144, "max_crop_tokens": 1024, "max_crop_lines": 1, "tokens_per_image_token": 2, "keep_above": 0.08,
+    "dpi": 144, "max_crop_tokens": 1024, "max_crop_lines": 1, "tokens_per_image_token": 2, "keep_above": 0.15,
 }  # fmt: skip
 
 Prompt = tuple[tuple[int, ...], tuple[int, ...]]

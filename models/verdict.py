@@ -11,11 +11,12 @@ import numpy as np
 
 from gravityocr_models.records import Crop, Task
 
-DOUBT = 0.3
+DOUBT = 0.45
 CLEAR = 0.3  # share of some lines' tokens from which the others need no reading (benchmarks/layer_verdict.py)
 ENOUGH = 8  # tokens; fewer say nothing of others
 LINES = 3  # of a font that are read at least
 TELLING = 20  # characters of a line that says enough
+CLEARLY, HALF_CLEAR, MOST_UNSEEN = 0.8, 0.25, 0.95  # what a reading of clarity 0.5 would write is worth no more
 GLIMPSE = 28  # of a line of text that are read first
 BEYOND_PX = 24  # how much more is shown than these should take: letters are not equally wide
 INKED = 0.25  # of the darkest ink: what a column with ink has
@@ -23,10 +24,14 @@ INKED = 0.25  # of the darkest ink: what a column with ink has
 
 @dataclass(frozen=True)
 class Verdict:
-    """How many of a layer's tokens the model would have written itself, given the pixels."""
+    """How many of a layer's tokens the model would have written itself, given the pixels.
+
+    unseen: how many of them say nothing, because the pixels are not clear to it.
+    """
 
     agreed: int
     tokens: int
+    unseen: float = 0.0
 
     @property
     def share(self) -> float:
@@ -38,7 +43,12 @@ class Verdict:
         This is the likelihood ratio of true against lying layers: linear in both counts, `keep_above` where the two are
         equally likely, DOUBT the odds that a sound-looking layer is true, told in tokens.
         """
-        return self.agreed + DOUBT >= keep_above * self.tokens
+        return self.agreed + DOUBT >= keep_above * (self.tokens - self.unseen)
+
+
+def unseen(tokens: int, clarity: float | None) -> float:
+    """How many of a layer's tokens a reading of this clarity (see `glyphs.clarity`) says nothing of."""
+    return 0.0 if clarity is None else tokens * min(MOST_UNSEEN, max(0.0, (CLEARLY - clarity) / HALF_CLEAR))
 
 
 def glimpse(crop: Crop) -> Crop:
@@ -114,7 +124,8 @@ def _is_clear(places: Sequence[int], clear: float, found: Mapping[int, Verdict])
 def _pooled(places: Iterable[int], found: Mapping[int, Verdict]) -> Verdict:
     """The verdict on what was read of the places, as one."""
     read = [found[place] for place in places if place in found]
-    return Verdict(sum(each.agreed for each in read), sum(each.tokens for each in read))
+    agreed, tokens = sum(each.agreed for each in read), sum(each.tokens for each in read)
+    return Verdict(agreed, tokens, sum(each.unseen for each in read))
 
 
 def _cost(crop: Crop) -> tuple[bool, int]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gravityocr_models.records import Crop, Task
-from gravityocr_models.verdict import BEYOND_PX, LINES, Verdict, glimpse, judge
+from gravityocr_models.verdict import BEYOND_PX, LINES, Verdict, glimpse, judge, unseen
 
 TOKENS = 10
 
@@ -13,7 +13,7 @@ def line(region: int, font: str | None = "A+Roman", width: int = 400, draft: str
     return Crop(np.zeros((16, width, 3), np.uint8), draft=draft, region=(1, region), font=(1, font) if font else None)
 
 
-def judged(crops: list[Crop], lies: set[int], keep_above: float = 0.08) -> tuple[dict[int, Verdict], list[int]]:
+def judged(crops: list[Crop], lies: set[int], keep_above: float = 0.15) -> tuple[dict[int, Verdict], list[int]]:
     """The verdicts where the layers of these places are false, and what was read for them."""
     seen: list[int] = []
 
@@ -63,10 +63,16 @@ def test_what_is_short_or_has_no_place_to_be_cut_at_is_looked_at_whole(crop: Cro
 
 @pytest.mark.parametrize(
     ("agreed", "tokens", "holds"),
-    [(8, 100, True), (7, 100, False), (1, 16, True), (1, 17, False), (0, 3, True), (0, 4, False)],
+    [(15, 100, True), (14, 100, False), (1, 9, True), (1, 10, False), (0, 3, True), (0, 4, False)],
 )
 def test_few_tokens_have_the_benefit_of_the_doubt(agreed: int, tokens: int, holds: bool) -> None:
-    assert Verdict(agreed, tokens).holds(0.08) == holds
+    assert Verdict(agreed, tokens).holds(0.15) == holds
+
+
+@pytest.mark.parametrize(("clarity", "holds"), [(0.5, True), (0.6, False), (0.9, False), (None, False)])
+def test_what_the_model_cannot_read_itself_speaks_against_no_layer(clarity: float | None, holds: bool) -> None:
+    assert Verdict(0, 30, unseen(30, clarity)).holds(0.15) is holds
+    assert Verdict(27, 30, unseen(30, clarity)).holds(0.15)
 
 
 def test_a_few_lines_stand_for_a_sound_page() -> None:
@@ -115,7 +121,7 @@ def test_a_line_that_is_hard_to_read_costs_two_more() -> None:
 
 def test_who_keeps_only_what_agrees_nearly_wholly_reads_on_until_it_does() -> None:
     crops = [line(0, width=300 if place == 4 else 400) for place in range(30)]
-    few, many = (len(judged(crops, {4, 5}, keep_above)[1]) for keep_above in (0.08, 0.9))
+    few, many = (len(judged(crops, {4, 5}, keep_above)[1]) for keep_above in (0.15, 0.9))
     assert few < 10
     assert many == 27
 
