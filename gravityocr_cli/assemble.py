@@ -24,7 +24,7 @@ from gravityocr_cli.elements import (
     Table,
 )
 from gravityocr_cli.headings import Outline
-from gravityocr_cli.hyphens import join_lines, words_in
+from gravityocr_cli.hyphens import join_lines, unbroken, words_in
 from gravityocr_cli.inline import of_heading, runs_of
 from gravityocr_cli.joins import flow, is_unfinished, longer, same_column
 from gravityocr_cli.lists import Item, items_of, number_of
@@ -115,7 +115,7 @@ def _single(block: Block, caption: Aside, outline: Outline, seen: Mapping[str, i
         case Kind.FORMULA:
             return Formula(block.text)
         case Kind.TABLE:
-            return Table(block.text, caption.text, block.region, caption.runs)
+            return Table(unbroken(block.text, seen), caption.text, block.region, caption.runs)
         case Kind.PICTURE:
             return Figure(block.text, caption.text, caption.runs)
         case _:

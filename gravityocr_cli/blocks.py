@@ -100,11 +100,11 @@ def _with_settable_maths(text: str) -> str:
 
 def _parted(text: str, lines: Sequence[Line]) -> str:
     """The text with an empty line before each row that starts a paragraph: one that is indented and starts a sentence
-    after one, or one that stands clear of the row above."""
+    after one, one that stands clear of the row above, or one whose first word had room on it."""
     rows, written = rows_of(lines), text.splitlines()
     if len(rows) < 3 or len(rows) != len(written):
         return text
-    starts = _after_gaps(rows, written) | _indented(rows, written)
+    starts = _after_gaps(rows, written) | _indented(rows, written) | _after_room(rows, written)
     return "\n".join(f"\n{line}" if at in starts else line for at, line in enumerate(written))
 
 
@@ -132,6 +132,23 @@ def _after_gaps(rows: Sequence[Sequence[Line]], written: Sequence[str]) -> set[i
             or rows[at - 1][0].size - rows[at][0].size > 0.8  # a note under the text
         )
     }
+
+
+def _after_room(rows: Sequence[Sequence[Line]], written: Sequence[str]) -> set[int]:
+    """Rows that start a sentence with a word for which there was room on the row above; of text that is not centred."""
+    left, right = [row[0].box.x0 for row in rows], [row[-1].box.x1 for row in rows]
+    if sum(each - min(left) < rows[0][0].size for each in left) < 0.6 * len(rows):
+        return set()
+    return {
+        at
+        for at in range(1, len(rows))
+        if _SENTENCE_START.match(written[at])
+        and right[at - 1] + _width_of_first_word(rows[at][0]) + 1.5 * rows[at][0].size < max(right)
+    }
+
+
+def _width_of_first_word(line: Line) -> float:
+    return line.box.width * len(line.text.split()[0]) / len(line.text)
 
 
 def _starts_sentence(written: Sequence[str], at: int) -> bool:

@@ -16,6 +16,7 @@ _HYPHENS = ("-", "\u2010")
 _FRAGMENT = r"[^\W_]+(?:['’\-\u2010][^\W_]+)*"
 _WORD = re.compile(_FRAGMENT)
 _HEAD = re.compile(rf"({_FRAGMENT})[-\u2010]$")
+_BROKEN = re.compile(rf"({_FRAGMENT}[-\u2010])[ ]([^\W\d_]+)")
 _IDENTIFIER = re.compile(r"\w_$")
 _LETTER_AND_DASH = re.compile(r"\w[-\u2010]?[-–—]$")
 _WIDE = re.compile(
@@ -70,6 +71,11 @@ def join(left: str, right: str, seen: Mapping[str, int]) -> str:
     if in_address or in_name or _LETTER_AND_DASH.search(left) or _joins_wide(left[-1], right[0]):
         return left + right
     return f"{left} {right}"
+
+
+def unbroken(text: str, seen: Mapping[str, int]) -> str:
+    """A table's text, in which lines have been joined by blanks, with the words whole that they broke."""
+    return _BROKEN.sub(lambda match: join(match[1], match[2], seen), text)
 
 
 def ends_broken(text: str) -> bool:

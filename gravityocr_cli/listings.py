@@ -13,6 +13,7 @@ _CODE = re.compile(r"[{}();=<>\\$]")
 _ADDRESS = re.compile(r"://|[\w.+-]@[\w-]+\.\w")
 _CODE_MARKS = frozenset("(){}[]=<>;_/\\\"'#*+|&$@%^~`")
 _BLANK_LINES = 3.0  # times the size: white within a listing
+_MAY_GO_ON = frozenset({Kind.CODE, Kind.TEXT, Kind.LIST, Kind.HEADING})  # the analysis sees one region at a time
 Rows = Sequence[Sequence[Line]]
 
 
@@ -68,9 +69,10 @@ def whole_listings(ordered: Iterable[Region]) -> list[Region]:
 
 
 def _go_on(above: Region, below: Region) -> bool:
-    if {above.kind, below.kind} not in ({Kind.CODE}, {Kind.CODE, Kind.TEXT}) or not (above.lines and below.lines):
+    kinds, lines = {above.kind, below.kind}, (*above.lines, *below.lines)
+    if Kind.CODE not in kinds or not kinds <= _MAY_GO_ON or not (above.lines and below.lines):
         return False
-    if not all(line.mono for line in (*above.lines, *below.lines)):
+    if not all(line.mono for line in lines) or len({line.bold for line in lines}) > 1:
         return False
     size = size_of(above.lines)
     beside = min(above.box.x1, below.box.x1) - max(above.box.x0, below.box.x0)

@@ -138,3 +138,23 @@ def test_rows_under_more_white_start_paragraphs() -> None:
     assert content(Kind.TEXT, text, row(0, 200), row(19), row(31)).count("\n\n") == 1
     assert content(Kind.TEXT, text, row(0), row(19), row(31)).count("\n\n") == 0  # a full row that ends no sentence
     assert content(Kind.TEXT, text, row(0, 200), row(13), row(26)).count("\n\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "edges", "parts"),
+    [
+        (["Copy the files.", "Then run the program", "on a system of this kind"], [50, 50, 50], 2),
+        (["Words that fill a row", "And go on with another", "long row of text"], [50, 50, 50], 1),
+        (["A short row", "incomprehensibly goes on", "and says something"], [50, 50, 50], 1),
+        (["Short.", "Incomprehensibilities come", "and go as they like it"], [50, 50, 50], 1),  # had no room
+        (["Centred", "Lines of a Title Page", "By Somebody"], [92, 55, 80], 1),
+    ],
+)
+def test_a_row_whose_first_word_had_room_above_starts_a_paragraph(
+    texts: list[str], edges: list[float], parts: int
+) -> None:
+    rows = [
+        Line(Box(x, 100 + 12 * n, x + 6 * len(text), 110 + 12 * n), text, 10)
+        for n, (text, x) in enumerate(zip(texts, edges, strict=True))
+    ]
+    assert len(content(Kind.TEXT, "\n".join(texts), *rows).split("\n\n")) == parts

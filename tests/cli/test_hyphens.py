@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from gravityocr_cli.hyphens import ends_broken, join, join_lines, words_in
+from gravityocr_cli.hyphens import ends_broken, join, join_lines, unbroken, words_in
 
 
 def seen(*lines: str) -> Counter[str]:
@@ -81,3 +81,10 @@ def test_ends_broken() -> None:
     assert ends_broken("soft\u00ad")
     assert not ends_broken("a dash -")
     assert not ends_broken("done.")
+
+
+def test_words_that_a_tables_lines_broke_are_whole() -> None:
+    html = "<td>col- lapsed, pre- and post, a self- made - thing, 3- 4, A- b</td><td>x-</td> <td>y</td>"
+    whole = "<td>collapsed, pre- and post, a self-made - thing, 3- 4, A-b</td><td>x-</td> <td>y</td>"
+    assert unbroken(html, {}) == whole
+    assert unbroken("<td>re- read</td>", {"re-read": 2}) == "<td>re-read</td>"

@@ -1,5 +1,7 @@
 """What is a listing, and where it begins and ends."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,3 +55,6 @@ def test_what_goes_on_a_listing_is_part_of_it() -> None:
     assert len(whole_listings([first, far])) == 2
     assert len(whole_listings([first, beside])) == 2
     assert len(whole_listings([first, region(code("words", 3, mono=False))])) == 2
+    for kind in (Kind.LIST, Kind.HEADING):
+        assert [each.kind for each in whole_listings([first, region(code("4. end", 3), kind=kind)])] == [Kind.CODE]
+    assert len(whole_listings([first, region(replace(code("NAME", 3), bold=True), kind=Kind.HEADING)])) == 2
