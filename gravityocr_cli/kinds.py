@@ -14,7 +14,7 @@ from gravityocr_cli.document import Kind, Line, Page, Region
 from gravityocr_cli.headings import depth_of, size_of
 from gravityocr_cli.inlinemath import is_formula
 from gravityocr_cli.listings import is_code, listings_in
-from gravityocr_cli.lists import LEADERS, has_mark
+from gravityocr_cli.lists import LEADERS, has_bullet, has_mark
 from gravityocr_cli.textlayer import rows_of
 from gravityocr_models.signs import Box
 
@@ -183,13 +183,14 @@ def _is_label(region: Region, page: Page) -> bool:
 
 
 def _is_only_text(region: Region, text: str, body: float) -> bool:
-    """An equation's number without its equation, or a few words of the body that happen to stand alone."""
+    """An equation's number without its equation, or a few words or an item of the body that happen to stand alone."""
     if region.kind is Kind.FORMULA:
         return _EQUATION_NUMBER.fullmatch(text) is not None
     if region.kind is not Kind.HEADING or not region.lines:
         return False
     plain = not any(line.bold for line in region.lines) and size_of(region.lines) <= _LARGER * body
-    return plain and (text[-1:] in (":", ",", ";") or text[:1].islower()) and not _NUMBERED.match(text)
+    said = text[-1:] in (":", ",", ";") or text[:1].islower() or has_bullet(text)
+    return plain and said and not _NUMBERED.match(text)
 
 
 def _is_capitals(text: str) -> bool:

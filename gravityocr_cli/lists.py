@@ -117,6 +117,11 @@ def _outdented(lines: Sequence[str], indents: Sequence[float | None], tolerance:
     return frozenset(starts if starts[0] == 0 and len(starts) < len(lines) and ends_before else ())
 
 
+def has_bullet(line: str) -> bool:
+    """Whether a line begins with a glyph that marks items."""
+    return _GLYPH.match(line) is not None
+
+
 def has_mark(line: str) -> bool:
     """Whether a line begins as an item does."""
     return _start_of(line, ()) is not None

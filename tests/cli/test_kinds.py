@@ -214,3 +214,8 @@ def test_an_index_in_two_columns_is_read_column_by_column() -> None:
     ]
     pairs = replace(region, kind=Kind.TEXT, lines=tuple(replace(each, text="a name: 5") for each in lines))
     assert len(settled([pairs, body], page)) == 2
+
+
+def test_an_item_alone_is_no_heading_unless_it_is_set_as_one() -> None:
+    assert kind_of(line("• one thing"), kind=Kind.HEADING) is Kind.TEXT
+    assert kind_of(line("• One Thing", size=14), kind=Kind.HEADING) is Kind.HEADING
