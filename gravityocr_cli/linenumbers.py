@@ -6,7 +6,7 @@ many a list; but those are set as large as what they number, which is short or s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from statistics import median
@@ -41,7 +41,7 @@ def line_numbers(raw: dict[str, Any]) -> list[Box]:
     numbers = [row for row in rows if re.fullmatch(r"\d{1,5}", row.text)]
     if len(numbers) < _FEWEST:
         return []
-    return [row.box for column in _columns(numbers) if _numbers_lines(column, rows) for row in column]
+    return list({row.box for column in _columns(numbers) if _numbers_lines(column, rows) for row in column})
 
 
 def _rows(raw: dict[str, Any]) -> Iterator[_Row]:
@@ -72,17 +72,17 @@ def _type(span: dict[str, Any]) -> tuple[str, float]:
     return span["font"], span["size"]
 
 
-def _columns(numbers: Iterable[_Row]) -> Iterator[list[_Row]]:
-    """The numbers that stand under one another, by their left or right edges, in one type; from the top."""
-    left = sorted(numbers, key=lambda row: row.box.y0)
-    while left:
-        first = left[0]
-        alike = [row for row in left if row.font == first.font and abs(row.size - first.size) < 0.2]
-        column = max(
-            ([row for row in alike if abs(edge(row) - edge(first)) < _ALIGNED] for edge in (_left, _right)), key=len
-        )
+def _columns(numbers: Sequence[_Row]) -> Iterator[list[_Row]]:
+    """The numbers of one type that stand under one another, by their left edges and again by their right ones."""
+    for edge in (_left, _right):
+        column: list[_Row] = []
+        for row in sorted(numbers, key=lambda row: (row.font, row.size, edge(row))):
+            last = column[-1] if column else row
+            if (row.font, row.size) != (last.font, last.size) or edge(row) - edge(last) > _ALIGNED:
+                yield column
+                column = []
+            column.append(row)
         yield column
-        left = [row for row in left if row not in column]
 
 
 def _left(row: _Row) -> float:
@@ -94,7 +94,8 @@ def _right(row: _Row) -> float:
 
 
 def _numbers_lines(column: Sequence[_Row], rows: Sequence[_Row]) -> bool:
-    if len(column) < _FEWEST or not _is_steady([int(row.text) for row in column]):
+    downwards = sorted(column, key=lambda row: row.baseline)
+    if len(column) < _FEWEST or not _is_steady([int(row.text) for row in downwards]):
         return False
     beside = [(number, near) for number in column if (near := _beside(number, rows)) is not None]
     if 2 * len(beside) < len(column):
