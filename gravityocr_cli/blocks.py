@@ -209,9 +209,15 @@ def _with_indents(rows: Sequence[Sequence[Line]]) -> list[str]:
         text = ""
         for piece in row:
             column = round((piece.box.x0 - left) / advance)
-            text += " " * max(column - len(text), 1 if text else 0) + piece.text
+            text += " " * max(column - len(text), 1 if text else 0) + _as_set(piece)
         written.append(text)
     return written
+
+
+def _as_set(line: Line) -> str:
+    """The line's text with its blanks as many as they were set, which align what code has in columns."""
+    text = re.sub(r"\s", " ", "".join(span.text for span in line.spans)).strip()
+    return text if _bare(text) == _bare(line.text) else line.text
 
 
 def _bare(text: str) -> str:

@@ -11,7 +11,7 @@ from gravityocr_cli.textlayer import rows_of
 
 _CODE = re.compile(r"[{}();=<>\\$]")
 _ADDRESS = re.compile(r"://|[\w.+-]@[\w-]+\.\w")
-_CODE_MARKS = frozenset("(){}[]=<>;_/\\\"'#*+|&$@%^~`")
+_CODE_MARKS = frozenset("{}[]=<>;_\\#*+|&$@%^~`")  # and not of quotations or asides in brackets
 _BLANK_LINES = 3.0  # times the size: white within a listing
 _MAY_GO_ON = frozenset({Kind.CODE, Kind.TEXT, Kind.LIST, Kind.HEADING})  # the analysis sees one region at a time
 Rows = Sequence[Sequence[Line]]
@@ -24,8 +24,12 @@ def is_code(region: Region, page: Page) -> bool:
     if len(region.lines) > 1:
         return True
     text = region.lines[0].text
-    shows_code = _CODE.search(text) and not _ADDRESS.search(text)
-    return bool(shows_code) and any(not line.mono and len(line.text.split()) > 2 for line in page.lines)
+    return _CODE.search(text) is not None and not _ADDRESS.search(text) and not _is_typed(page)
+
+
+def _is_typed(page: Page) -> bool:
+    """Whether all of the page's text is in typewriter type."""
+    return all(line.mono or len(line.text.split()) < 3 for line in page.lines)
 
 
 def listings_in(region: Region) -> list[Region]:
@@ -57,11 +61,12 @@ def _among_text(region: Region) -> list[Region]:
     return [region.with_lines(chain(*rows)) for _, rows in parts] if len(parts) > 1 else []
 
 
-def whole_listings(ordered: Iterable[Region]) -> list[Region]:
+def whole_listings(ordered: Iterable[Region], page: Page) -> list[Region]:
     """The regions in reading order, those that go on a listing with little white between made part of it."""
     found: list[Region] = []
+    may_go_on = frozenset({Kind.CODE}) if _is_typed(page) else _MAY_GO_ON
     for region in ordered:
-        if found and _go_on(found[-1], region):
+        if found and {found[-1].kind, region.kind} <= may_go_on and _go_on(found[-1], region):
             found[-1] = replace(found[-1].with_lines((*found[-1].lines, *region.lines)), kind=Kind.CODE)
         else:
             found.append(region)
@@ -69,8 +74,8 @@ def whole_listings(ordered: Iterable[Region]) -> list[Region]:
 
 
 def _go_on(above: Region, below: Region) -> bool:
-    kinds, lines = {above.kind, below.kind}, (*above.lines, *below.lines)
-    if Kind.CODE not in kinds or not kinds <= _MAY_GO_ON or not (above.lines and below.lines):
+    lines = *above.lines, *below.lines
+    if Kind.CODE not in (above.kind, below.kind) or not (above.lines and below.lines):
         return False
     if not all(line.mono for line in lines) or len({line.bold for line in lines}) > 1:
         return False

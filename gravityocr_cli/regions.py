@@ -196,7 +196,8 @@ def _in_order(regions: list[Region], page: Page) -> tuple[Region, ...]:
     body = [region for region in regions if region.kind not in (Kind.HEADER, Kind.FOOTER)]
     groups = [heads, *_between_rules(body, page), feet]
     ordered = by_numbers([group[i] for group in groups for i in _order(group)])
-    return tuple(replace(each, page=page.number, order=order) for order, each in enumerate(whole_listings(ordered)))
+    whole = whole_listings(ordered, page)
+    return tuple(replace(region, page=page.number, order=order) for order, region in enumerate(whole))
 
 
 def _order(regions: Sequence[Region]) -> list[int]:

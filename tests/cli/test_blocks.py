@@ -1,9 +1,12 @@
 """Clean-up of answers, kind by kind."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from gravityocr_cli.blocks import block_of, clean, lost_block
-from gravityocr_cli.document import Kind, Line, Region
+from gravityocr_cli.document import Kind, Line, Region, Span, Style
 from gravityocr_models.signs import Box
 
 
@@ -51,6 +54,14 @@ def test_case_11_indents_come_from_the_page() -> None:
 def test_blank_code_lines_come_from_the_page_too() -> None:
     lines = [mono("a = 1", 0, 0), mono("b = 2", 0, 1), mono("c = 3", 0, 3)]
     assert content(Kind.CODE, "a = 1\nb = 2\nc = 3", *lines) == "a = 1\nb = 2\n\nc = 3"
+
+
+def test_blanks_within_code_are_as_many_as_were_set() -> None:
+    lines = [
+        replace(mono(re.sub(" +", " ", text), 0, row), spans=(Span(text, Style(code=True)),))
+        for row, text in enumerate(["a    = 1", "long = 2"])
+    ]
+    assert content(Kind.CODE, "a = 1\nlong = 2", *lines) == "a    = 1\nlong = 2"
 
 
 def test_code_that_a_model_read_keeps_its_own_indents() -> None:

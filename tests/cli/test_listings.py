@@ -20,13 +20,21 @@ def region(*lines: Line, kind: Kind = Kind.TEXT) -> Region:
     return Region(1, 0, kind, Box(0, 0, 1, 1)).with_lines(lines)
 
 
+def page_of(*lines: Line) -> Page:
+    return Page(1, 600, 800, 72, np.zeros((1, 1, 3), np.uint8), lines)
+
+
 def is_code_on(region: Region, *others: Line) -> bool:
-    return is_code(region, Page(1, 600, 800, 72, np.zeros((1, 1, 3), np.uint8), (*region.lines, *others)))
+    return is_code(region, page_of(*region.lines, *others))
+
+
+def merged(*regions: Region, others: tuple[Line, ...] = (PROSE,)) -> list[Region]:
+    return whole_listings(regions, page_of(*(line for each in regions for line in each.lines), *others))
 
 
 def test_typewriter_lines_are_code_and_typewriter_prose_is_not() -> None:
     assert is_code_on(region(code("x = 1", 0), code("y", 1)))
-    prose = "It was a dark and stormy night, and the rain", "fell in torrents all over the city of London."
+    prose = "It was a dark and stormy night, and the rain", '"fell" (in torrents) all over the city of London.'
     assert not is_code_on(region(*(code(text, row) for row, text in enumerate(prose))))
     assert not is_code_on(region(code("x = 1", 0), code("words", 1, mono=False)))
 
@@ -50,11 +58,13 @@ def test_code_between_rows_of_text_is_a_listing_of_its_own() -> None:
 def test_what_goes_on_a_listing_is_part_of_it() -> None:
     first = region(code("if a:", 0), code("  b()", 1), kind=Kind.CODE)
     rest, far, beside = region(code("c", 4)), region(code("d()", 12)), region(code("e()", 3, x=300), kind=Kind.CODE)
-    assert [(each.kind, len(each.lines)) for each in whole_listings([first, rest])] == [(Kind.CODE, 3)]
-    assert [(each.kind, len(each.lines)) for each in whole_listings([rest, first])] == [(Kind.TEXT, 1), (Kind.CODE, 2)]
-    assert len(whole_listings([first, far])) == 2
-    assert len(whole_listings([first, beside])) == 2
-    assert len(whole_listings([first, region(code("words", 3, mono=False))])) == 2
+    assert [(each.kind, len(each.lines)) for each in merged(first, rest)] == [(Kind.CODE, 3)]
+    assert [(each.kind, len(each.lines)) for each in merged(rest, first)] == [(Kind.TEXT, 1), (Kind.CODE, 2)]
+    assert len(merged(first, far)) == 2
+    assert len(merged(first, beside)) == 2
+    assert len(merged(first, region(code("words", 3, mono=False)))) == 2
     for kind in (Kind.LIST, Kind.HEADING):
-        assert [each.kind for each in whole_listings([first, region(code("4. end", 3), kind=kind)])] == [Kind.CODE]
-    assert len(whole_listings([first, region(replace(code("NAME", 3), bold=True), kind=Kind.HEADING)])) == 2
+        assert [each.kind for each in merged(first, region(code("4. end", 3), kind=kind))] == [Kind.CODE]
+    assert len(merged(first, region(replace(code("NAME", 3), bold=True), kind=Kind.HEADING))) == 2
+    assert [each.kind for each in merged(first, rest, others=())] == [Kind.CODE, Kind.TEXT]  # a typewriter's page
+    assert len(merged(first, region(code("c", 3), code("d", 4), kind=Kind.CODE), others=())) == 1
