@@ -87,7 +87,8 @@ def _body_size(regions: Sequence[Region], page: Page) -> float:
 def _settled(region: Region, regions: Sequence[Region], page: Page, body: float) -> Region:
     kind = region.kind
     text = _text(region)
-    if kind is Kind.TEXT and is_code(region, page):
+    plain = kind is Kind.TEXT or (kind is Kind.HEADING and not _stands_out(region, body))
+    if plain and is_code(region, page):
         kind = Kind.CODE
     elif kind is Kind.TABLE and _has_leaders(region):
         kind = Kind.LIST
@@ -188,9 +189,15 @@ def _is_only_text(region: Region, text: str, body: float) -> bool:
         return _EQUATION_NUMBER.fullmatch(text) is not None
     if region.kind is not Kind.HEADING or not region.lines:
         return False
-    plain = not any(line.bold for line in region.lines) and size_of(region.lines) <= _LARGER * body
-    said = text[-1:] in (":", ",", ";") or text[:1].islower() or has_bullet(text)
-    return plain and said and not _NUMBERED.match(text)
+    if _NUMBERED.match(text):
+        return False
+    if text.endswith(":"):  # what it announces follows
+        return size_of(region.lines) <= _LARGER * body
+    return (text[-1:] in (",", ";") or text[:1].islower() or has_bullet(text)) and not _stands_out(region, body)
+
+
+def _stands_out(region: Region, body: float) -> bool:
+    return any(line.bold for line in region.lines) or size_of(region.lines) > _LARGER * body
 
 
 def _is_capitals(text: str) -> bool:

@@ -219,3 +219,15 @@ def test_an_index_in_two_columns_is_read_column_by_column() -> None:
 def test_an_item_alone_is_no_heading_unless_it_is_set_as_one() -> None:
     assert kind_of(line("• one thing"), kind=Kind.HEADING) is Kind.TEXT
     assert kind_of(line("• One Thing", size=14), kind=Kind.HEADING) is Kind.HEADING
+
+
+def test_what_announces_something_is_no_heading() -> None:
+    assert kind_of(line("Parameters:", bold=True), kind=Kind.HEADING) is Kind.TEXT
+    assert kind_of(line("2.1 Parameters:", bold=True), kind=Kind.HEADING) is Kind.HEADING
+    assert kind_of(line("Parameters:", bold=True, size=14), kind=Kind.HEADING) is Kind.HEADING
+
+
+def test_a_line_of_code_is_no_heading_unless_it_is_set_as_one() -> None:
+    code = replace(line("\\setup{all}"), mono=True)
+    assert kind_of(code, kind=Kind.HEADING) is Kind.CODE
+    assert kind_of(replace(code, bold=True), kind=Kind.HEADING) is Kind.HEADING
