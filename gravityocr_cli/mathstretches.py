@@ -125,6 +125,10 @@ def _joins(glyphs: Sequence[Glyph], left: int, right: int) -> bool:
         return False
     if not b.blank or a.text in _ACCENTS:  # which MuPDF may have moved
         return True
+    if _word_at(glyphs, left) in FUNCTIONS:  # set apart a little: `log n`, `cos (2x)`
+        return b.math or b.text in _OPENING
+    if _word_at(glyphs, right) in FUNCTIONS and (a.math or a.text in _CLOSING):
+        return True
     ends = a.text in _ENDS and not a.math and not (a.text == ":" and a.blank) and _depth(glyphs, left) == 0
     return (a.is_operator or b.is_operator) and not ends
 
@@ -136,11 +140,7 @@ def belongs(glyphs: Sequence[Glyph], at: int) -> bool:
         return True
     if not glyph.text.isalpha():
         return False
-    start, end = at, at + 1
-    while start > 0 and not glyphs[start].blank and _are_of_a_word(glyphs[start - 1], glyph):
-        start -= 1
-    while end < len(glyphs) and not glyphs[end].blank and _are_of_a_word(glyphs[end], glyph):
-        end += 1
+    start, end = _ends_of_word(glyphs, at)
     word = "".join(each.text for each in glyphs[start:end])
     greek = "\u0370" <= glyph.text <= "\u03ff"
     if word in FUNCTIONS or (glyph.small and start > 0 and not glyphs[start].blank):  # `N_max`
@@ -148,6 +148,21 @@ def belongs(glyphs: Sequence[Glyph], at: int) -> bool:
     if len(word) <= _OPERATOR and _touches_maths(glyphs, start, end):
         return True
     return len(word) == 1 and (greek or glyph.bold or not glyph.blank)
+
+
+def _ends_of_word(glyphs: Sequence[Glyph], at: int) -> tuple[int, int]:
+    """Where the word of letters begins and ends that a letter is part of."""
+    start, end, letter = at, at + 1, glyphs[at]
+    while start > 0 and not glyphs[start].blank and _are_of_a_word(glyphs[start - 1], letter):
+        start -= 1
+    while end < len(glyphs) and not glyphs[end].blank and _are_of_a_word(glyphs[end], letter):
+        end += 1
+    return start, end
+
+
+def _word_at(glyphs: Sequence[Glyph], at: int) -> str:
+    start, end = _ends_of_word(glyphs, at)
+    return "".join(each.text for each in glyphs[start:end])
 
 
 def _touches_maths(glyphs: Sequence[Glyph], start: int, end: int) -> bool:
@@ -199,7 +214,8 @@ def _closed(texts: Sequence[str]) -> bool:
 def _says_something(stretch: Sequence[Glyph]) -> bool:
     """Whether it is maths, and not marks or words that a font of maths lent to the text, nor scripts of a word."""
     math = [glyph for glyph in stretch if glyph.math]
-    if len(stretch) >= _LENT and all(re.fullmatch("[A-Za-z_]", glyph.text) for glyph in stretch):
+    one_word = not any(glyph.blank for glyph in stretch[1:])
+    if len(stretch) >= _LENT and one_word and all(re.fullmatch("[A-Za-z_]", glyph.text) for glyph in stretch):
         return any(glyph.small for glyph in stretch)
     return not stretch[0].small and any(glyph.text not in _MARKS and glyph.text not in _ENDS for glyph in math)
 

@@ -306,3 +306,12 @@ def test_what_is_more_or_less_than_a_formula(text: str) -> None:
 def test_signs_in_typewriter_type_are_no_maths() -> None:
     line = Setter().put(r"\sep{,}{12}", "c").put(" ", "t").put("⇒", "s").put(" 1 holds", "t").end()
     assert line.read() == [r"\sep{,}{12} $\Rightarrow 1$ holds"]
+
+
+def test_names_of_functions_are_maths_with_what_they_are_of() -> None:
+    line = Setter().put("as ", "t").put("⟨", "s").put("cos ", "t").put("θ", "i").put("⟩", "s").put(" = 0 is", "t").end()
+    assert line.read() == [r"as $\langle\cos \theta\rangle = 0$ is"]
+    line = Setter().put("of (1 ", "t").put("−", "s").put(" x", "i").put(") ln(1 ", "t").put("−", "s").put(" x", "i")
+    assert line.put(") is", "t").end().read() == [r"of $(1 - x) \ln(1 - x)$ is"]
+    assert Setter().put("that max ", "t").put("x", "i").put(" is", "t").end().read() == [r"that $\max x$ is"]
+    assert Setter().put("the max of ", "t").put("x", "i").put(" is", "t").end().read() == ["the max of $x$ is"]
