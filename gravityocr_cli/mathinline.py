@@ -7,6 +7,7 @@ bullets in such fonts too.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from gravityocr_cli.inlinemath import is_math
@@ -17,6 +18,7 @@ from gravityocr_models.signs import Box, Sign, hull_of
 
 _WHITE = 0.15  # of the size: as much beside maths is a blank, which MuPDF sees between letters alone
 _MOST_SCRIPTS = 12  # glyphs of a line that is nothing but scripts
+_CLOSING = frozenset(".,)")
 _GROWN = frozenset("√∑∏∫()[]{}|‖⟨⟩")
 
 
@@ -30,7 +32,8 @@ def maths_in_lines(raw: dict[str, Any]) -> list[Box]:
 
 def with_maths(raw: dict[str, Any], signs: Sequence[Sign], bars: Sequence[Box], but: Sequence[Box]) -> dict[str, Any]:
     """The page with maths in its lines as LaTeX between dollars, outside the boxes `but`."""
-    found = _with_scripts(whole_lines([block.get("lines") for block in raw["blocks"]], signs))
+    whole = _with_scripts(whole_lines([block.get("lines") for block in raw["blocks"]], signs))
+    found = [lines and [_tight(line) for line in lines] for lines in whole]
     rows = _Rows(signs, [line for lines in found for line in lines or ()])
 
     def of_line(line: dict[str, Any]) -> dict[str, Any]:
@@ -148,9 +151,28 @@ def _with_maths(line: dict[str, Any], rows: _Rows, bars: Sequence[Box]) -> dict[
         # MuPDF sees blanks between letters alone; and right behind a letter or a digit no dollar is one of maths.
         apart = before and (ink.x0 - before.box[2] > _WHITE * size or before.text.isalnum())
         left = " " * bool(apart and not stretch[0].spaced)
-        apart = after and after.box[0] - ink.x1 > _WHITE * size and after.text not in ",."
+        apart = after and after.box[0] - ink.x1 > _WHITE * size and after.text not in _CLOSING
         right = " " * bool(apart and after and not after.spaced)
         spans = _replaced(spans, stretch, f"{left}${_spaced(latex)}${right}", line)
+    return {**line, "spans": spans}
+
+
+def _tight(line: dict[str, Any]) -> dict[str, Any]:
+    """The line without the blanks that MuPDF sees between maths, whose letters lean, and a mark that closes."""
+    if not any(is_maths(span) for span in line["spans"]):
+        return line
+    gaps = [
+        (a.at, b.at) for a, b in pairwise(glyphs_of(line)) if b.spaced and b.text in _CLOSING and (a.math or a.small)
+    ]
+    if not gaps:
+        return line
+    spans = []
+    for number, span in enumerate(line["spans"]):
+        chars = enumerate(span["chars"])
+        made_up = {
+            place for place, char in chars if char["synthetic"] and any(a < (number, place) < b for a, b in gaps)
+        }
+        spans.append({**span, "chars": [char for place, char in enumerate(span["chars"]) if place not in made_up]})
     return {**line, "spans": spans}
 
 

@@ -23,10 +23,11 @@ class Setter:
 
     def put(self, text: str, font: str, size: float = 10, up: float = 0, at: float | None = None) -> "Setter":
         x, y = self.x if at is None else at, LINE - up
-        chars = []
+        chars = list[Raw]()
         for each in text:
             width = 0.33 * size if each == " " else 0.5 * size
-            chars.append({"c": each, "origin": (x, y), "bbox": (x, y - 0.75 * size, x + width, y + 0.25 * size)})
+            box = x, y - 0.75 * size, x + width, y + 0.25 * size
+            chars.append({"c": each, "origin": (x, y), "bbox": box, "synthetic": each == " "})
             if each != " ":
                 ink = Box(x, y - 0.68 * size, x + width - 0.5, y)
                 self.signs.append(sign_of(each, "", FONTS[font], 0, size, ink, (x, y)))
@@ -42,7 +43,7 @@ class Setter:
         """A sign of the font of large signs: it hangs from its origin, and claims the height of the largest."""
         y = LINE - 10.0
         box = (self.x, y - 15, self.x + 5, y + 30)
-        char = {"c": text, "origin": (self.x, y), "bbox": box}
+        char = {"c": text, "origin": (self.x, y), "bbox": box, "synthetic": False}
         self.signs.append(sign_of(text, "", FONTS["x"], 0, 10, Box(self.x, y, self.x + 4, y + 15), (self.x, y)))
         span = {"font": FONTS["x"], "size": 10, "flags": 0, "origin": (self.x, y), "bbox": box, "chars": [char]}
         self.spans.append(span)
@@ -315,3 +316,11 @@ def test_names_of_functions_are_maths_with_what_they_are_of() -> None:
     assert line.put(") is", "t").end().read() == [r"of $(1 - x) \ln(1 - x)$ is"]
     assert Setter().put("that max ", "t").put("x", "i").put(" is", "t").end().read() == [r"that $\max x$ is"]
     assert Setter().put("the max of ", "t").put("x", "i").put(" is", "t").end().read() == ["the max of $x$ is"]
+
+
+def test_marks_stand_right_behind_maths_that_leans() -> None:
+    line = (
+        Setter().put("rate (", "t").put("T", "i").put("a", "i", 7, 4).put(" ), and ", "t").put("N", "i").put(" .", "t")
+    )
+    assert line.end().read() == ["rate ($T^{a}$), and $N$."]
+    assert Setter().put("so ", "t").put("x", "i").put(" so .", "t").end().read() == ["so $x$ so ."]
