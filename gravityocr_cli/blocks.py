@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median, median_low
 
 from gravityocr_cli import tables
@@ -41,6 +41,7 @@ _TEXTED = rf"(?:\\(?:text|mathrm|textrm|mbox)\s*\{{\s*{_NUMBER}\s*\}}|{_NUMBER})
 _SPACED_NUMBER = re.compile(rf"((?:\\q?quad|\\hfill|\\eqno|\\hspace\{{[^}}]*\}}|\\[,;:!> ]|~|&|\s)+){_TEXTED}\s*$")
 _AFTER_OPERATOR = re.compile(r"(?:^|[=+\-*/<>(,&{]|\\[a-zA-Z]+)\s*[a-zA-Z]?\s*$")
 _SENTENCE_END = re.compile(r"[.?!:]['\"’”)\]]*\s*$")
+_HEAD_END = re.compile(r"[^\W_][.:)]\s*$")
 _SENTENCE_START = re.compile(r"\s*['\"‘“(\[]?[^\W_a-z]")
 
 
@@ -100,11 +101,11 @@ def _with_settable_maths(text: str) -> str:
 
 def _parted(text: str, lines: Sequence[Line]) -> str:
     """The text with an empty line before each row that starts a paragraph: one that is indented and starts a sentence
-    after one, one that stands clear of the row above, or one whose first word had room on it."""
+    after one, one that stands clear of the row above, one whose first word had room on it, or one with a bold head."""
     rows, written = rows_of(lines), text.splitlines()
     if len(rows) < 3 or len(rows) != len(written):
         return text
-    starts = _after_gaps(rows, written) | _indented(rows, written) | _after_room(rows, written)
+    starts = _after_gaps(rows, written) | _indented(rows, written) | _after_room(rows, written) | _headed(rows, written)
     return "\n".join(f"\n{line}" if at in starts else line for at, line in enumerate(written))
 
 
@@ -145,6 +146,22 @@ def _after_room(rows: Sequence[Sequence[Line]], written: Sequence[str]) -> set[i
         if _SENTENCE_START.match(written[at])
         and right[at - 1] + _width_of_first_word(rows[at][0]) + 1.5 * rows[at][0].size < max(right)
     }
+
+
+def _headed(rows: Sequence[Sequence[Line]], written: Sequence[str]) -> set[int]:
+    """Rows after a sentence that begin with `Lemma 3.1.` or `Keywords:` in bold."""
+    return {
+        at
+        for at in range(1, len(rows))
+        if _SENTENCE_END.search(written[at - 1])
+        and rows[at][0].spans
+        and rows[at][0].spans[0].style.bold
+        and _HEAD_END.search(_bold_head(rows[at][0]))
+    }
+
+
+def _bold_head(line: Line) -> str:
+    return "".join(span.text for span in takewhile(lambda span: span.style.bold or not span.text.strip(), line.spans))
 
 
 def _width_of_first_word(line: Line) -> float:

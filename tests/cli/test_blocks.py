@@ -169,3 +169,12 @@ def test_a_row_whose_first_word_had_room_above_starts_a_paragraph(
         for n, (text, x) in enumerate(zip(texts, edges, strict=True))
     ]
     assert len(content(Kind.TEXT, "\n".join(texts), *rows).split("\n\n")) == parts
+
+
+@pytest.mark.parametrize(("bold", "rest", "parts"), [("Lemma 3.1.", " It is so.", 2), ("Bold", " words go on", 1)])
+def test_a_bold_head_after_a_sentence_starts_a_paragraph(bold: str, rest: str, parts: int) -> None:
+    head = (Span(bold, Style(bold=True)), Span(rest))
+    texts = ["We have the following.", bold + rest, "and then some more of it"]
+    lines = [Line(Box(50, 100 + 12 * n, 300, 110 + 12 * n), text, 10) for n, text in enumerate(texts)]
+    lines[1] = replace(lines[1], spans=head)
+    assert len(content(Kind.TEXT, "\n".join(texts), *lines).split("\n\n")) == parts
